@@ -1,0 +1,33 @@
+# Every target sets up what it needs in .venv. PYTHON=/path/to/python3 chooses the Python.
+.POSIX:
+.PHONY: help demo test lint wheel clean
+.NOTPARALLEL:
+
+help:
+	@echo 'make demo    install, load the example tree and print the 40-session Qoder report'
+	@echo 'make test    install and run every check: lint, types, import contracts, tests'
+	@echo 'make lint    the same without the tests'
+	@echo 'make wheel   build the sdist and the wheel into dist/'
+	@echo 'make clean   remove .venv, dist and caches'
+
+demo:
+	@sh .ci/bootstrap
+	@.venv/bin/sessionmart demo
+
+lint:
+	@sh .ci/bootstrap dev
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+
+test: lint
+	@.venv/bin/python -m pytest
+
+wheel:
+	@sh .ci/bootstrap dev
+	@.venv/bin/python -m hatchling build -d dist
+
+clean:
+	rm -rf .venv dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find etl tests -name __pycache__ -type d -prune -exec rm -rf {} +

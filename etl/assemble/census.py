@@ -1,0 +1,60 @@
+"""Is every line of a source accounted for: used, skipped, unknown, rejected, blank or pending?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from etl.tables import Buffers
+
+#: A line that holds several glued records counts by the best of them.
+_RANK: Final = {"used": 3, "skipped": 2, "unknown": 1, "rejected": 0}
+
+
+class Census:
+    """Counts of one source by unit, disposition and kind, with the first line of each."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str], list[int]] = {}
+        self._line = 0
+        self._best: tuple[str, str] | None = None
+        self.rejected_lines = 0
+
+    def count(self, unit: str, disposition: str, kind: str, line_no: int) -> None:
+        """One more of a unit (``line``, ``record`` or ``item``)."""
+        known = self._counts.get((unit, disposition, kind))
+        if known is None:
+            self._counts[unit, disposition, kind] = [1, line_no]
+        else:
+            known[0] += 1
+
+    def record(self, disposition: str, kind: str, line_no: int) -> None:
+        """A decoded record; its line is settled when the next line begins."""
+        self.count("record", disposition, kind, line_no)
+        if line_no != self._line:
+            self.settle()
+            self._line = line_no
+        if self._best is None or _RANK[disposition] > _RANK[self._best[0]]:
+            self._best = (disposition, kind)
+
+    def settle(self) -> None:
+        """Counts the line whose records were seen last."""
+        if self._best is not None:
+            self.count("line", *self._best, self._line)
+        self._best = None
+
+    def lost_line(self, reason: str, line_no: int) -> None:
+        """A line that gave no object. A torn tail is pending: the writer may be in the middle of it."""
+        self.rejected_lines += 1
+        self.count("line", "pending" if reason == "partial_tail" else "rejected", reason, line_no)
+
+    def blank_lines(self, number: int) -> None:
+        """The blank lines, which the reader counts."""
+        if number:
+            self._counts["line", "blank", "blank"] = [number, 0]
+
+    def write(self, buffers: Buffers, source_id: str) -> None:
+        """Rows of ``facts.record_census``."""
+        add = buffers["record_census"].add
+        for (unit, disposition, kind), (number, first_line) in self._counts.items():
+            add(source_id, unit, disposition, kind, number, first_line or None)

@@ -1,0 +1,114 @@
+"""What is a provider made of?
+
+Data (name, roots, path grammar, tool vocabulary) and one generator ``records -> events``. A provider is one module
+with one :class:`Provider`; third parties register theirs under the entry point ``etl.providers``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from etl.keys import session_id, source_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from etl.events import ContentBlock, Event
+
+
+class RecordLike(Protocol):
+    """One decoded record with its place, as the container readers give it."""
+
+    @property
+    def line_no(self) -> int: ...
+    @property
+    def child(self) -> int: ...
+    @property
+    def raw(self) -> bytes: ...
+    @property
+    def value(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where to look for session trees: the home folder, environment variables, and the system.
+
+    ``variables`` is empty when a home is given explicitly (another machine's copy, a test tree): overrides of this
+    machine say nothing about it. ``system`` is ``linux``, ``darwin`` or ``win32``.
+    """
+
+    home: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    system: str = "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder that may hold session files. ``base`` is the folder that stored paths are relative to."""
+
+    path: str
+    base: str
+    store_kind: str
+    realm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A path that the provider's grammar recognises as one of its files.
+
+    ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
+    is ``jsonl`` or ``json`` (one document). ``certain`` is False where only the shape of the name speaks for it and
+    the records have to confirm it.
+    """
+
+    store_kind: str
+    container: str
+    native_id: str
+    realm: str | None = None
+    parent: str | None = None
+    agent: str | None = None
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to extract: who owns it and how it is named. Real paths are never stored."""
+
+    provider: str
+    host: str
+    rel_path: str
+    claim: Claim
+
+    @property
+    def source_id(self) -> str:
+        """The key of the source (``etl.keys.source_id``)."""
+        return source_id(self.host, self.provider, self.claim.realm, self.rel_path)
+
+    def session_id(self, native: str) -> str:
+        """The key of a session of this source's provider and realm."""
+        return session_id(self.provider, self.claim.realm, native)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One agent's session files: where they are, which paths are its, and what its records say.
+
+    - ``roots(environment)``: its default folders, existing or not.
+    - ``claim(root, path)``: the claim on a path below a root, else None. A root of store kind ``any`` is a folder the
+      user named: the path may then begin anywhere above the grammar.
+    - ``recognise(records)``: do these first records look like this provider's? None: they do not tell.
+    - ``native_session(source, head)``: the native id of the session a file belongs to, from its first records.
+    - ``adapt(source, session, records)``: the adapter; ``session`` is the session key of the file.
+    - ``inventory(record)``: the content items of a message record, walked without the projector; None if the
+      provider's messages are not made of blocks.
+    """
+
+    name: str
+    title: str
+    roots: Callable[[Environment], Sequence[Root]]
+    claim: Callable[[Root, str], Claim | None]
+    recognise: Callable[[Iterable[RecordLike]], bool | None]
+    native_session: Callable[[Source, Sequence[RecordLike]], str]
+    adapt: Callable[[Source, str, Iterator[RecordLike]], Iterator[Event]]
+    inventory: Callable[[Mapping[str, Any]], Iterator[ContentBlock]] | None = None

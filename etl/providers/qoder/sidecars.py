@@ -1,0 +1,50 @@
+"""What do the small JSON documents beside Qoder's transcripts say?
+
+``<sid>-session.json`` (older CLI and IDE): title, folder, parent and fork of a session.
+``agent-<id>.meta.json``: which call of the parent spawned a sub-agent, and of which type it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from etl.events import RecordOpened, SessionFact, Unread
+from etl.shape import as_str, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from etl.events import Event
+    from etl.providers.base import RecordLike, Source
+
+_SESSION_KEYS: Final = (("title", "title.sidecar"), ("working_dir", "cwd.sidecar"))
+_META_KEYS: Final = (("toolUseId", "spawn_call"), ("agentType", "agent_type"), ("parentAgentId", "parent_agent"))
+
+
+def adapt_sidecar(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
+    """Session facts of one document."""
+    kind = "subagent-meta" if source.claim.agent else "session-sidecar"
+    for record in records:
+        facts = list(_meta(record.value) if source.claim.agent else _session(source, record.value))
+        if not facts:
+            yield Unread(record.line_no, record.child, kind, "unknown")
+            continue
+        yield RecordOpened(record.line_no, record.child, record.raw, record.value, session, kind)
+        yield from facts
+
+
+def _meta(value: dict[str, Any]) -> Iterator[SessionFact]:
+    for name, key in _META_KEYS:
+        if found := as_str(value.get(name)):
+            yield SessionFact(key, found)
+
+
+def _session(source: Source, value: dict[str, Any]) -> Iterator[SessionFact]:
+    stated = instant(value.get("updated_at"))
+    for name, key in _SESSION_KEYS:
+        if found := as_str(value.get(name)):
+            yield SessionFact(key, found, stated)
+    if parent := as_str(value.get("parent_session_id")):
+        yield SessionFact("continues", source.session_id(parent), stated)
+    if origin := as_str(value.get("fork_from")):
+        yield SessionFact("forked_from", source.session_id(origin), stated)

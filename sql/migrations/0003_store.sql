@@ -1,0 +1,13 @@
+-- object: mart.store
+-- kind: table
+-- grain: one row
+-- about: what this file is: which store, of which schema version, made by which version of sessionmart
+-- columns:
+--   store_id: random id of the store, kept for its whole life
+--   schema_version: number of migrations it has seen
+--   sessionmart_version: version that wrote it last
+create table mart.store (
+    store_id varchar,
+    schema_version integer,
+    sessionmart_version varchar
+);

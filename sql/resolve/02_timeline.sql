@@ -1,0 +1,49 @@
+-- resolve: timeline
+-- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, mart.copies
+-- about: one order for everything a session says. Inside a source the order is that of its lines; the sources of a
+--   session are merged by time, but a source is never reordered (its running latest time is what is compared). Turn
+--   starts of copied records count for no turn of the copy's session.
+create or replace temp table timeline as
+with places as (
+    select session_id, source_id, line_no, child, -2 as rank_in_record, null::ubigint as fact_id, 'record' as what, ts
+    from facts.records
+    union all
+    select m.session_id, m.source_id, m.line_no, m.child, -3, m.fact_id, 'start', m.ts
+    from facts.turn_marks m
+    anti join mart.copies c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    where m.mark = 'start'
+    union all
+    select session_id, source_id, line_no, child, coalesce(block, -1), fact_id, 'dialogue', ts
+    from facts.dialogue
+    union all
+    select session_id, source_id, line_no, child, coalesce(block, -1), fact_id, 'call', ts
+    from facts.tool_requests
+),
+clocked as (
+    select p.*, s.rel_path,
+        coalesce(
+            max(ts) over (
+                partition by p.session_id, p.source_id order by line_no, child, rank_in_record, what, fact_id
+                rows between unbounded preceding and current row
+            ),
+            min(ts) over (partition by p.session_id, p.source_id)
+        ) as clock
+    from places p
+    join facts.sources s using (source_id)
+    where p.session_id in (select session_id from touched)
+)
+select session_id, source_id, line_no, child, fact_id, what, ts,
+    sum(case when what = 'start' then 1 else 0 end) over walk as turn_no,
+    sum(case when what in ('dialogue', 'call') then 1 else 0 end) over walk as seq
+from clocked
+window walk as (
+    partition by session_id
+    order by clock nulls first, rel_path, source_id, line_no, child, rank_in_record,
+        case what when 'start' then 0 when 'record' then 1 when 'dialogue' then 2 else 3 end, fact_id
+    rows between unbounded preceding and current row
+);
+
+-- resolve: copied
+-- needs: mart.copies
+-- about: the places of copies, to mark rows with
+create or replace temp table copied as select distinct source_id, line_no, child from mart.copies;
