@@ -6,7 +6,26 @@ and a worker that only parses start at once. What is offered here is imported wh
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
 __version__: str
+
+
+def connect(db: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A read-only DuckDB connection to the store (``SESSIONMART_DB``, else the user's data folder).
+
+    It sees the store as it is now, also when a load replaced the file while another connection is open. Raises
+    ``etl.errors.StoreMissing`` and its kin.
+    """
+    import os
+    from importlib import import_module
+
+    path: str = import_module("etl.config").store_path(db, os.environ)
+    connection: duckdb.DuckDBPyConnection = import_module("etl.store").connect(path)
+    return connection
 
 
 def __getattr__(name: str) -> object:

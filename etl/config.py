@@ -26,7 +26,8 @@ def store_path(named: str | None, variables: Mapping[str, str]) -> str:
 
 def fingerprint_key() -> bytes:
     """The user's key for fingerprints of masked secrets; made on first use (0600). Sharing the file between hosts makes
-    their fingerprints comparable."""
+    their fingerprints comparable.
+    """
     path = Path(user_state_path(_APP)) / "fingerprint.key"
     try:
         return bytes.fromhex(path.read_text(encoding="ascii").strip())

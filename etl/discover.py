@@ -101,9 +101,7 @@ def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _walk(
-    root: Root, seen: set[tuple[int, int]], discovery: Discovery
-) -> Iterator[tuple[str, str, str | None, int]]:
+def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Iterator[tuple[str, str, str | None, int]]:
     """Every path below a root that is no plain folder: (path, path below the root, problem, size)."""
     if not os.path.isdir(root.path):
         status = _status(root.path)

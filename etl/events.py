@@ -56,8 +56,10 @@ class RecordOpened:
 
 @dataclass(slots=True)
 class Unread:
-    """A record that gives no facts: ``skipped`` (known, docs/providers.md says why), ``unknown`` (a type nobody has
-    described: the drift detector) or ``rejected`` (a known type without its required fields)."""
+    """A record that gives no facts: ``skipped`` (known, docs/providers.md says why), ``unknown`` (a type nobody
+    has
+    described: the drift detector) or ``rejected`` (a known type without its required fields).
+    """
 
     line_no: int
     child: int
@@ -68,8 +70,9 @@ class Unread:
 
 @dataclass(slots=True)
 class Dialogue:
-    """One readable block of text. ``pointer`` leads to the string leaf it was projected from (RFC 6901; ``#`` steps into
-    a string that holds JSON). ``text`` differs from the leaf only where a command wrapper was unfolded."""
+    """One readable block of text. ``pointer`` leads to the string leaf it was projected from (RFC 6901; ``#`` steps
+    into a string that holds JSON). ``text`` differs from the leaf only where a command wrapper was unfolded.
+    """
 
     role: str
     kind: str
@@ -92,7 +95,8 @@ class Merged:
 @dataclass(slots=True)
 class ToolRequest:
     """A tool call is asked for. ``args`` is the decoded argument object, or the raw text where it did not parse
-    (``args_parse_ok`` False). ``call_id`` None: the fold gives a key by line and block. ``files`` are (path, op)."""
+    (``args_parse_ok`` False). ``call_id`` None: the fold gives a key by line and block. ``files`` are (path, op).
+    """
 
     block: int | None
     call_id: str | None
@@ -111,7 +115,8 @@ class ToolRequest:
 @dataclass(slots=True)
 class ToolResult:
     """The result of a tool call. ``text`` is its readable text, ``images`` how many pictures it held (never bytes).
-    ``is_error`` None: the log does not say. ``denial`` is the provider's word for a refusal."""
+    ``is_error`` None: the log does not say. ``denial`` is the provider's word for a refusal.
+    """
 
     block: int | None
     call_id: str | None
@@ -154,7 +159,8 @@ class TurnMark:
 @dataclass(slots=True)
 class ModelCall:
     """Usage of one model call as the log states it. ``input_tokens`` includes cached tokens, ``output_tokens``
-    includes reasoning (the adapter converts once and says from what). A policy zero is None with ``suppressed``."""
+    includes reasoning (the adapter converts once and says from what). A policy zero is None with ``suppressed``.
+    """
 
     request_key: str
     model: str | None = None
@@ -182,7 +188,8 @@ class ModelCall:
 @dataclass(slots=True)
 class SessionFact:
     """One statement about a session: ``cwd title.custom title.ai model branch version entrypoint parent fork …``.
-    Which statement wins is decided in SQL, where it can be seen."""
+    Which statement wins is decided in SQL, where it can be seen.
+    """
 
     key: str
     value: str
@@ -202,7 +209,8 @@ class SessionEvent:
 @dataclass(slots=True)
 class UnreadItem:
     """A content item that gives no text: ``unknown`` (a type nobody has described) or ``rejected`` (no item at all).
-    Only its type is kept: an item is never serialised."""
+    Only its type is kept: an item is never serialised.
+    """
 
     block: int
     item_type: str
@@ -237,7 +245,8 @@ Event = (
 @dataclass(slots=True)
 class ContentBlock:
     """One content item as the inventory walker sees it, without the projector: its index, type, the JSON type and
-    length in characters of its readable leaf (None: it has none), and the native id of a tool item."""
+    length in characters of its readable leaf (None: it has none), and the native id of a tool item.
+    """
 
     role: str | None
     block: int

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 
 from etl import providers
 from etl.assemble import Fold
+from etl.decode import decode_line
 from etl.finish import finish
-from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, decode_line, open_stream
+from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, open_stream
 from etl.keys import digest64
 from etl.mask import MASK_VERSION, mask_text
 from etl.schema import PARSER_VERSION
@@ -266,7 +267,9 @@ def _unread(item: Found, fold: Fold, key: bytes, reason: str, problem: str) -> N
     _source_row(item, fold, key, _Stats(None, None, "unread", item.size), None, problem)
 
 
-def _source_row(item: Found, fold: Fold, key: bytes, stats: _Stats, session: str | None, note: str | None = None) -> None:
+def _source_row(
+    item: Found, fold: Fold, key: bytes, stats: _Stats, session: str | None, note: str | None = None
+) -> None:
     source, claim = item.source, item.source.claim
     native = None if session is None else session.partition(":")[2]
     documents = stats.lines is None

@@ -23,12 +23,33 @@ if TYPE_CHECKING:
 
 #: Columns that rows are joined by: a masked value keeps a digest so that different ids stay different.
 _KEYS: Final = frozenset(
-    "session_id call_key parent_call_key message_key native_uuid parent_uuid logical_parent_uuid origin_session_id "
-    "origin_uuid native_turn_id request_key batch_key batch_id native_session_id file_native_id item_id id uuid "
-    "message_id request_id".split()
+    [
+        "session_id",
+        "call_key",
+        "parent_call_key",
+        "message_key",
+        "native_uuid",
+        "parent_uuid",
+        "logical_parent_uuid",
+        "origin_session_id",
+        "origin_uuid",
+        "native_turn_id",
+        "request_key",
+        "batch_key",
+        "batch_id",
+        "native_session_id",
+        "file_native_id",
+        "item_id",
+        "id",
+        "uuid",
+        "message_id",
+        "request_id",
+    ]
 )
 #: Columns of few different values: masked once per value.
-_REPEATED: Final = _KEYS | frozenset({"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"})
+_REPEATED: Final = _KEYS | frozenset(
+    {"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"}
+)
 
 _CLIPPED: Final[dict[tuple[str, str], int]] = {
     ("events", "summary"): 200,
@@ -74,7 +95,9 @@ def finish(buffers: Buffers, key: bytes) -> dict[str, pa.Table]:
     return tables
 
 
-def _mask(table: str, column: str, columns: Columns, key: bytes, redactions: Counter[tuple[str, str, str, str]]) -> None:
+def _mask(
+    table: str, column: str, columns: Columns, key: bytes, redactions: Counter[tuple[str, str, str, str]]
+) -> None:
     values = columns[column]
     if column in _REPEATED:
         distinct: Sequence[str] = list(dict.fromkeys(value for value in values if value is not None))

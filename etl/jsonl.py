@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LINE_CAP = 64 * 1024 * 1024
 """Bytes of one physical line without its newline. A 100 MB line with one emoji costs 286 MB as a Python string."""
 
+CHUNK = 1 << 18
+"""Bytes asked of one read: with 1 MB the copies made by the split no longer fit the cache (10 to 20 % slower)."""
+
 HEAD = 4096
 """Bytes kept of a line above the cap."""
 
@@ -106,7 +109,7 @@ class JsonlReader:
     failed, or the compressed stream ended early).
     """
 
-    def __init__(self, stream: BinaryIO, *, line_cap: int = LINE_CAP, chunk: int = 1 << 20) -> None:
+    def __init__(self, stream: BinaryIO, *, line_cap: int = LINE_CAP, chunk: int = CHUNK) -> None:
         # read1 hands over what one read brought; a read(n) whose second inner read fails drops the first one's bytes.
         self._read = getattr(stream, "read1", stream.read)
         self._cap = line_cap
@@ -121,6 +124,7 @@ class JsonlReader:
 
     def __iter__(self) -> Iterator[Record | Defect]:
         loads, refused, cap = orjson.loads, orjson.JSONDecodeError, self._cap
+        new = tuple.__new__  # what Record(...) calls, without its Python frame: 10 % on lines of 500 bytes
         offset = 0
         for block in self._blocks():
             if isinstance(block, _LongLine):
@@ -137,7 +141,7 @@ class JsonlReader:
                 except refused:
                     value = None
                 if type(value) is dict:
-                    yield Record(line_no, 0, offset, length, raw, value)
+                    yield new(Record, (line_no, 0, offset, length, raw, value))
                 else:
                     yield from self._odd(raw, line_no, offset)
                 offset += length + 1

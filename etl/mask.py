@@ -1,10 +1,10 @@
 """What does a text look like once every secret in it is replaced by ``[redacted:rule-id]``?
 
-The engine is vectorised: one regular expression, the alternation of all rules, picks the few rows that may hold a secret;
+The engine is vectorised. For each group of rules one scan over the column picks the few rows that may hold a secret;
 only those go rule by rule. The regex engine also does the cutting (it sets a mark around each match), so no second
-dialect is involved; Python sees the found secrets only, to judge them (``CHECKS``) and to take their fingerprint.
+dialect is involved: Python sees the found secrets only, to judge them (``CHECKS``) and to take their fingerprint.
 
-Masking a masked text changes nothing: rows that changed are searched again until nothing is found, and what is already
+Masking a masked text changes nothing: rows that changed are swept again until nothing is found, and what is already
 redacted is no secret.
 """
 
@@ -14,19 +14,21 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from etl.mask_rules import RULES, Rule
+from etl.mask_rules import GROUPS, RULES, Group, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 MASK_VERSION: Final = 1
 """Changes whenever a rule or a check changes what is masked: stored beside the rows that it produced."""
 
 
 class Hit(NamedTuple):
-    """One secret that was replaced: its row in the series, the rule's id, and a keyed digest that joins without telling."""
+    """One secret that was replaced: its row in the series, the rule's id, and a keyed digest that tells nothing."""
 
     row: int
     rule: str
@@ -48,7 +50,9 @@ _DATUM = re.compile(
     r"\d{4}-\d\d-\d\d|v?\d+(?:\.\d+)+|[+-]?\d[\d_.,eE+-]*$|sha(?:1|256|384|512)[-:]|#?[0-9a-fA-F]{1,8}$"
     r"|(?:msg|toolu|call|req|resp|run|thread|chatcmpl|gen)[-_]"
 )
-_NAMES = re.compile(r"token|secret|passw|pass$|passphrase|pwd|key|auth|cred|input|value|field|user|config|param", re.IGNORECASE)
+_NAMES = re.compile(
+    r"token|secret|passw|pass$|passphrase|pwd|key|auth|cred|input|value|field|user|config|param", re.IGNORECASE
+)
 _LONG_DIGITS = re.compile(r"\d{4}")
 _DIGITS = re.compile(r"\d+")
 _SYMBOL = re.compile(r"[!@#$%^&*?+~|]")
@@ -66,7 +70,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_wordy(value: str) -> bool:
-    """Reads like words or a path: each part has at most one short run of digits (``oauth2``, ``Uint8Array``, ``step-12``)."""
+    """Reads like words or a path: each part has at most one short run of digits (``oauth2``, ``Uint8Array``)."""
     parts = re.split(r"[^A-Za-z0-9]+", value)
     return all(len(_DIGITS.findall(part)) < 2 and not _LONG_DIGITS.search(part) for part in parts)
 
@@ -141,7 +145,9 @@ def _is_quoted_password(value: str) -> bool:
 def _is_bare_password(value: str) -> bool:
     if not _is_literal(value) or _CODE.search(value):
         return False
-    return not (_is_wordy(value) and not _SYMBOL.search(value) and (_NAMES.search(value) or "_" in value or "." in value))
+    return not (
+        _is_wordy(value) and not _SYMBOL.search(value) and (_NAMES.search(value) or "_" in value or "." in value)
+    )
 
 
 CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -172,10 +178,6 @@ def _is_secret(rule: Rule, found: str) -> bool:
 
 
 # ---- the engine
-_SPLIT: Final = {rule: f"({rule.before})({rule.secret})({rule.after})" for rule in RULES}
-_ANY: Final = "|".join(f"(?:{rule.before})(?:{rule.secret})(?:{rule.after})" for rule in RULES)
-
-
 def fingerprint(secret: str, key: bytes) -> str:
     """Keyed blake2b-64 (16 hex digits) of a secret.
 
@@ -184,13 +186,21 @@ def fingerprint(secret: str, key: bytes) -> str:
     if not key:
         raise ValueError("the fingerprint key is empty")
     short = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.blake2b(key).digest()
-    return hashlib.blake2b(secret.encode("utf-8"), digest_size=8, key=short).hexdigest()
+    return hashlib.blake2b(secret.encode(), digest_size=8, key=short).hexdigest()
 
 
-def _mark_for(rows: pl.Series) -> str:
-    """A string no row holds. It starts and ends with noncharacters of its own, so it cannot overlap itself."""
+class _Taken(NamedTuple):
+    """A secret that was cut out of the text at ``place``."""
+
+    place: int
+    rule: str
+    secret: str
+
+
+def _mark_for(texts: Iterable[str]) -> str:
+    """A string none of the texts holds; its first and last characters differ, so it cannot overlap itself."""
     number = 0
-    while rows.str.contains(f"\ufdd0{number}\ufdd1", literal=True).any():
+    while any(f"\ufdd0{number}\ufdd1" in text for text in texts):
         number += 1
     return f"\ufdd0{number}\ufdd1"
 
@@ -206,28 +216,37 @@ def _cut(marked: str, mark: str, rule: Rule) -> tuple[str, list[str]]:
     return "".join(parts), secrets
 
 
-def _sweep(texts: list[str]) -> tuple[list[str], list[tuple[int, str, str]]]:
-    """Apply every rule once, in order, to each text. Gives the texts and (index, rule id, secret) of what was taken."""
-    found: list[tuple[int, str, str]] = []
-    folded = "\n".join(texts).lower()
-    active = [rule for rule in RULES if any(hint in folded for hint in rule.hints)]
-    mark = _mark_for(pl.Series(texts, dtype=pl.String))
-    for rule in active:
-        column = pl.Series(texts, dtype=pl.String)
-        places = column.str.contains(rule.pattern).arg_true()
-        if places.is_empty():
-            continue
-        template = f"${{1}}{mark}${{2}}{mark}${{3}}"
-        marked = column.gather(places).str.replace_all(_SPLIT[rule], template)
-        for place, text in zip(places.to_list(), marked.to_list(), strict=True):
-            texts[place], secrets = _cut(text, mark, rule)
-            found.extend((place, rule.id, secret) for secret in secrets)
-    return texts, found
+def _apply(rule: Rule, texts: dict[int, str], places: list[int]) -> list[_Taken]:
+    """Replace, in place, what one rule finds in the texts at these places."""
+    hinted = [place for place in places if any(hint in texts[place] for hint in rule.hints)]
+    if not hinted:
+        return []
+    column = pl.Series([texts[place] for place in hinted], dtype=pl.String)
+    matching = column.str.contains(rule.pattern).arg_true()
+    if matching.is_empty():
+        return []
+    places = [hinted[index] for index in matching]
+    mark = _mark_for(texts[place] for place in places)
+    pattern = f"({rule.before})({rule.secret})({rule.after})"
+    marked = column.gather(matching).str.replace_all(pattern, f"${{1}}{mark}${{2}}{mark}${{3}}")
+    taken: list[_Taken] = []
+    for place, text in zip(places, marked, strict=True):
+        texts[place], secrets = _cut(text, mark, rule)
+        taken.extend(_Taken(place, rule.id, secret) for secret in secrets)
+    return taken
 
 
-def _candidates(series: pl.Series) -> pl.Series:
-    """Positions of the rows in which some rule matches."""
-    return series.str.contains(_ANY).fill_null(False).arg_true()
+def _sweep(column: pl.Series) -> tuple[dict[int, str], list[_Taken]]:
+    """Apply every rule once, in order, to the rows whose group's cue occurs. Gives the changed texts by row."""
+    places = {rule: found for group in GROUPS if (found := _cued(column, group)) for rule in group.rules}
+    cued = sorted({place for found in places.values() for place in found})
+    texts: dict[int, str] = dict(zip(cued, column.gather(cued), strict=True))
+    taken = [secret for rule in RULES if rule in places for secret in _apply(rule, texts, places[rule])]
+    return {place: texts[place] for place in sorted({secret.place for secret in taken})}, taken
+
+
+def _cued(column: pl.Series, group: Group) -> list[int]:
+    return column.str.contains(group.cue).arg_true().to_list()
 
 
 def mask_series(series: pl.Series, key: bytes) -> tuple[pl.Series, list[Hit]]:
@@ -238,28 +257,25 @@ def mask_series(series: pl.Series, key: bytes) -> tuple[pl.Series, list[Hit]]:
     :returns: a series of the same name and length, and one ``Hit`` per secret occurrence, ordered by row.
     :raises ValueError: if the key is empty and there is something to fingerprint.
     """
-    rows = _candidates(series)
-    if rows.is_empty():
-        return series, []
-    texts: list[str] = series.gather(rows).to_list()
-    found: list[tuple[int, str, str]] = []
-    pending = list(range(len(texts)))
+    texts, taken = _sweep(series)
+    found = list(taken)
+    pending = list(texts)
     while pending:
-        swept, taken = _sweep([texts[at] for at in pending])
-        for at, text in zip(pending, swept, strict=True):
-            texts[at] = text
-        found.extend((pending[at], rule, secret) for at, rule, secret in taken)
-        pending = sorted({pending[at] for at, _, _ in taken})
-    numbers = rows.to_list()
-    hits = sorted((Hit(numbers[at], rule, fingerprint(secret, key)) for at, rule, secret in found), key=lambda hit: hit.row)
-    return _replaced(series, rows, texts), hits
+        changed, taken = _sweep(pl.Series([texts[row] for row in pending], dtype=pl.String))
+        found.extend(_Taken(pending[place], rule, secret) for place, rule, secret in taken)
+        texts.update((pending[place], text) for place, text in changed.items())
+        pending = [pending[place] for place in changed]
+    hits = [Hit(row, rule, fingerprint(secret, key)) for row, rule, secret in found]
+    return _replaced(series, texts), sorted(hits, key=lambda hit: hit.row)
 
 
-def _replaced(series: pl.Series, rows: pl.Series, texts: list[str]) -> pl.Series:
+def _replaced(series: pl.Series, texts: dict[int, str]) -> pl.Series:
     """The series with the given rows exchanged: gathered from the old column and the new texts behind it."""
-    both = pl.concat([series, pl.Series(series.name, texts, dtype=pl.String)])
+    if not texts:
+        return series
     count = len(series)
-    order = pl.int_range(count, eager=True).scatter(rows, pl.int_range(count, count + len(texts), eager=True))
+    both = pl.concat([series, pl.Series(series.name, list(texts.values()), dtype=pl.String)])
+    order = pl.int_range(count, eager=True).scatter(list(texts), list(range(count, count + len(texts))))
     return both.gather(order)
 
 

@@ -50,7 +50,8 @@ class Request:
 @dataclass(slots=True)
 class Report:
     """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
-    path grammar claims, by ending; ``problems`` are folders that could not be looked into."""
+    path grammar claims, by ending; ``problems`` are folders that could not be looked into.
+    """
 
     load_id: str
     db: str

@@ -70,10 +70,12 @@ _SPEC: Final[dict[str, str]] = {
     "tool_requests": """@ session_id:str! call_key:str! call_id_source:str parent_call_key:str! message_key:str!
         name_raw:str! name:str! mcp_server:str! args:str! args_parse_ok:bool args_bytes:i64 digest:str target_path:str!
         command_head:str! ts:ts batch_key:str!""",
-    "tool_results": """@ session_id:str! call_key:str! result_text:str! result_bytes:i64 result_truncated:bool digest:str
+    "tool_results": """@ session_id:str! call_key:str! result_text:str! result_bytes:i64 result_truncated:bool
+        digest:str
         images:i32 is_error:bool exit_code:i64 status_raw:str! denial:str! ts:ts provider_us:i64""",
     "tool_spans": """@ session_id:str! call_key:str! span:str started_at:ts ended_at:ts duration_us:i64 outcome:str!""",
-    "turn_marks": """@ session_id:str! mark:str native_turn_id:str! trigger:str status_raw:str! reason:str! error_class:str!
+    "turn_marks": """@ session_id:str! mark:str native_turn_id:str! trigger:str status_raw:str! reason:str!
+        error_class:str!
         http_status:i32 reported_us:i64 first_token_us:i64 ts:ts""",
     "model_calls": """@ session_id:str! request_key:str! message_key:str! grain:str owner:str model:str!
         model_is_alias:bool input_tokens:i64 output_tokens:i64 cache_read_tokens:i64 cache_creation_5m_tokens:i64
@@ -91,8 +93,10 @@ _SPEC: Final[dict[str, str]] = {
     "redactions": """source_id:str column_name:str rule:str n:i64 fingerprint:str""",
     "bridge_batches": """@ batch_id:str! root:str! stamp:ts source_kind:str model:str! sdk_version:str!""",
     "provider_runs": """@ batch_id:str! run:i32 model:str! tool_count:i64 tool_errors:i64 protocol_errors:i64
-        provider_timeouts:i64 continuation_timeouts:i64 terminal_state:str final_response:str! turns:i64 failure:str!""",
-    "provider_turns": """@ batch_id:str! run:i32 turn:i32 request_id:str! stop_reason:str! error_kind:str error_code:str!
+        provider_timeouts:i64 continuation_timeouts:i64 terminal_state:str final_response:str! turns:i64
+        failure:str!""",
+    "provider_turns": """@ batch_id:str! run:i32 turn:i32 request_id:str! stop_reason:str! error_kind:str
+        error_code:str!
         error_message:str! error_class:str continuation:bool request_sent:bool runtime_ack_us:i64 first_message_us:i64
         first_model_event_us:i64 first_thinking_us:i64 first_token_us:i64 terminal_us:i64 raw_chunk_count:i64
         transport_frame_count:i64 text_delta_count:i64 snapshot_count:i64 queue_event_count:i64 result_count:i64
@@ -102,7 +106,8 @@ _SPEC: Final[dict[str, str]] = {
         observed:bool evidence_level:str payload:str!""",
     "sdk_messages": """@ batch_id:str! run:i32 turn:i32 sequence:i64 type:str! subtype:str! uuid:str! message_id:str!
         digest:str stop_reason:str! delta_type:str! delta_text:str! text:str! dup_of_line:i64 disposition:str""",
-    "transport_frames": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 direction:str type:str! subtype:str!
+    "transport_frames": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 direction:str type:str!
+        subtype:str!
         uuid:str! text:str! is_masked:bool payload:str!""",
     "queue_events": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 status:str! service_available:bool
         request_id:str! model_key:str! queue_type:str! queue_wait_us:i64 wait_us:i64""",

@@ -158,7 +158,9 @@ def _deep_json(value: Any) -> str:
             stack.append((True, "}"))
             for n, key in enumerate(sorted(item, key=str, reverse=True)):
                 stack.append((False, item[key]))
-                stack.append((True, ("" if n == len(item) - 1 else ",") + json.dumps(str(key), ensure_ascii=False) + ":"))
+                stack.append(
+                    (True, ("" if n == len(item) - 1 else ",") + json.dumps(str(key), ensure_ascii=False) + ":")
+                )
             out.append("{")
         elif isinstance(item, list):
             stack.append((True, "]"))
@@ -196,7 +198,7 @@ def _step(value: Any, step: str) -> Any:
 
 def decode_text(text: str) -> Any:
     """The JSON value of a text that begins like an object or an array, else None."""
-    if not text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         return orjson.loads(text.strip())

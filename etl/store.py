@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import duckdb
 
@@ -46,7 +46,8 @@ class Finding:
 
 def attach_for_writing(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     """Attaches a store file for writing and makes it the default catalog: small row groups, no WAL (the file is private
-    until it is published), one thread (else partial row groups are written again) and a memory limit."""
+    until it is published), one thread (else partial row groups are written again) and a memory limit.
+    """
     connection.execute(
         f"attach {_quoted(path)} as store "
         f"(row_group_size {_ROW_GROUP}, storage_version '{_STORAGE}', recovery_mode no_wal_writes)"
@@ -70,7 +71,7 @@ class Builder:
             for item in load_sql(folder):
                 run(item.sql)
 
-    def __enter__(self) -> Builder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,7 +81,8 @@ class Builder:
 
     def load(self, parts: Mapping[str, Sequence[str]], load_id: str) -> dict[str, int]:
         """Loads Parquet parts (table to files) into facts; rows by table. Rows that the fold put into another row of
-        their source, and rows of a source that failed, are left out."""
+        their source, and rows of a source that failed, are left out.
+        """
         rows: dict[str, int] = {}
         for table in ("sources", *_PLAIN, *(name for name in TABLES if name not in ("sources", *_PLAIN))):
             files = parts.get(table, ())
@@ -92,12 +94,6 @@ class Builder:
 
     def resolve(self) -> None:
         """Concludes mart from facts, for every session."""
-        self.connection.execute(
-            "create or replace temp table touched as "
-            "select distinct session_id from facts.sources where session_id is not null "
-            "union select distinct session_id from facts.records "
-            "union select distinct session_id from facts.session_facts"
-        )
         for step in load_sql("resolve"):
             self.connection.execute(step.sql)
 
@@ -152,7 +148,9 @@ def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     findings: list[Finding] = []
     for item in load_sql("checks"):
         severity = item.options["severity"]
-        rows = connection.execute(f"select source_id, detail from ({item.sql.rstrip().rstrip(';')}) order by all").fetchall()
+        rows = connection.execute(
+            f"select source_id, detail from ({item.sql.rstrip().rstrip(';')}) order by all"
+        ).fetchall()
         findings += [Finding(item.name, severity, source, str(detail)) for source, detail in rows]
     return findings
 
@@ -168,7 +166,8 @@ def publish(built: str, path: str) -> None:
 
 def refuse_stale_wal(path: str) -> None:
     """A ``.wal`` beside the store was left by a read-write session of some other tool: a replaced store would not open
-    with it. Raises StoreError that says what to do."""
+    with it. Raises StoreError that says what to do.
+    """
     if os.path.exists(f"{path}.wal"):
         raise StoreError(
             f"{path}.wal exists: another tool has the store open for writing, or left it so. Close it (opening and "
@@ -233,18 +232,26 @@ def query(path: str, statement: str, seconds: float, memory: str) -> pa.Table:
 
     inspect(path)
     with _direct(path, enable_external_access="false", memory_limit=memory) as connection:
-        connection.execute("set lock_configuration = true")
         timer = Timer(seconds, connection.interrupt)
         timer.daemon = True
         timer.start()
         try:
-            return connection.execute(statement).to_arrow_table()
+            return _result(connection, statement)
         except duckdb.InterruptException as error:
             raise QueryError(f"the query took longer than {seconds:g} s") from error
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
         finally:
             timer.cancel()
+
+
+def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
+    connection.execute("set arrow_lossless_conversion = true")
+    connection.execute("set lock_configuration = true")
+    relation = connection.sql(statement)
+    if relation is None:
+        raise QueryError("that statement gives no rows; only queries are run here")
+    return relation.to_arrow_table()
 
 
 def _quoted(text: str) -> str:

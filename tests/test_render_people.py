@@ -70,6 +70,7 @@ def test_color_makes_only_the_header_bold(berlin: duckdb.DuckDBPyConnection) -> 
         ("0.99999::DOUBLE", "1"),
         ("0.00000012::DOUBLE", "1.2e-07"),
         ("0::DOUBLE", "0"),
+        ("-0.0::DOUBLE", "0"),
         ("0.0::DECIMAL(4, 1)", "0"),
         ("1e300::DOUBLE", "1e+300"),
         ("'nan'::DOUBLE", "nan"),

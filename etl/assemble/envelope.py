@@ -12,14 +12,24 @@ from etl.shape import is_transport_text, pointer_get
 
 #: Positions that carry a message's transport: a whole message or content written as one string.
 _TRANSPORT_POSITIONS: Final = frozenset(
-    {"/message", "/content", "/data/message", "/data/content", "/message/content", "#", "#/content", "#/message/content"}
+    {
+        "/message",
+        "/content",
+        "/data/message",
+        "/data/content",
+        "/message/content",
+        "#",
+        "#/content",
+        "#/message/content",
+    }
 )
 _COERCED: Final = "[object Object]"
 
 
 def is_raw_envelope(record: dict[str, Any], role: str, kind: str, text: str, pointer: str) -> bool:
     """A: not projected from a string leaf; B: another text than its leaf and shaped like transport; C: coerced from an
-    object; D: the leaf stands at a transport position and is transport."""
+    object; D: the leaf stands at a transport position and is transport.
+    """
     if role != "assistant" or kind not in ("text", "thinking"):
         return False
     leaf = pointer_get(record, pointer) if pointer else None

@@ -16,7 +16,8 @@ Place = tuple[int, int, int | None]
 @dataclass(slots=True)
 class Entry:
     """One block of a message: its kind, the length and hash of its text, where its row stands, and which record
-    stated it last (one record may legitimately hold the same text twice)."""
+    stated it last (one record may legitimately hold the same text twice).
+    """
 
     kind: str
     size: int

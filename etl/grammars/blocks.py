@@ -23,6 +23,12 @@ RESULT_TYPES: Final = frozenset({"tool_result", "web_search_tool_result", "mcp_t
 #: Known items without readable text: pictures and documents (counted as attachments), encrypted thinking.
 MEDIA_TYPES: Final = frozenset({"image", "document"})
 SILENT_TYPES: Final = frozenset({"redacted_thinking"})
+_KINDS: Final[dict[str, str]] = {
+    **dict.fromkeys(REQUEST_TYPES, "request"),
+    **dict.fromkeys(RESULT_TYPES, "result"),
+    **dict.fromkeys(MEDIA_TYPES, "media"),
+    **dict.fromkeys(SILENT_TYPES, "empty"),
+}
 
 
 @dataclass(slots=True)
@@ -122,14 +128,8 @@ def _part(item: Any, block: int, pointer: str) -> Part:
         return _readable("thinking", item, block, pointer, ("thinking", "text"))
     if kind in TEXT_TYPES:
         return _readable("text", item, block, pointer, ("text", "content"))
-    if kind in REQUEST_TYPES:
-        return Part("request", block, item=item)
-    if kind in RESULT_TYPES:
-        return Part("result", block, item=item)
-    if kind in MEDIA_TYPES:
-        return Part("media", block, item=item)
-    if kind in SILENT_TYPES:
-        return Part("empty", block, item=item)
+    if kind in _KINDS:
+        return Part(_KINDS[kind], block, item=item)
     return Part("unknown", block, item_type=kind)
 
 

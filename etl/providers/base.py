@@ -21,13 +21,20 @@ class RecordLike(Protocol):
     """One decoded record with its place, as the container readers give it."""
 
     @property
-    def line_no(self) -> int: ...
+    def line_no(self) -> int:
+        """The physical line, from 1."""
+
     @property
-    def child(self) -> int: ...
+    def child(self) -> int:
+        """Index inside a glued line."""
+
     @property
-    def raw(self) -> bytes: ...
+    def raw(self) -> bytes:
+        """The bytes of the record."""
+
     @property
-    def value(self) -> dict[str, Any]: ...
+    def value(self) -> dict[str, Any]:
+        """The decoded record."""
 
 
 @dataclass(frozen=True, slots=True)

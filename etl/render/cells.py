@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NULL = "-"
 
-_EXPONENT_FROM, _EXPONENT_BELOW = 1e15, 1e-4
+_EXPONENT_FROM = 1e15  # from here a double has no decimals to show, and soon more digits than it knows
 
 
 def cells(array: pa.Array) -> list[str]:
@@ -48,18 +48,12 @@ def short_number(number: float | Decimal) -> str:
     if not math.isfinite(number):
         return str(float(number))
     size = math.fabs(number)
-    if size >= 1:
-        text = repr(number) if isinstance(number, float) and size >= _EXPONENT_FROM else format(number, ".3f")
-    elif size >= _EXPONENT_BELOW:
-        text = _three_significant(number)
-    else:
-        text = format(float(number), ".3g") if size else "0"
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
-def _three_significant(number: float | Decimal) -> str:
-    places = 2 - math.floor(math.log10(math.fabs(number)))
-    return format(number, f".{places}f")
+    if not size:
+        return "0"  # also of -0.0
+    if size < 1:
+        return format(float(number), ".3g")
+    text = repr(number) if isinstance(number, float) and size >= _EXPONENT_FROM else format(number, ".3f")
+    return text.rstrip("0").rstrip(".") if "e" not in text else text
 
 
 def _short_time(text: str, zone: str) -> str:

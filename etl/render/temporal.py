@@ -20,8 +20,7 @@ Texts = list[str | None]
 
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _SECONDS_PER_DAY = 86_400
-_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800  # seconds since 1970
-_DAYS_YEAR_1 = -719_162  # days since 1970
+_DAYS_YEAR_1, _DAYS_YEAR_10000 = -719_162, 2_932_897  # since 1970
 _DAYS_PER_400_YEARS = 146_097  # the Gregorian calendar repeats after them
 _INFINITE_DAY, _INFINITE_TICK = 2**31 - 1, 2**63 - 1  # how DuckDB stores 'infinity' (and its negation)
 _TIME_TZ_MAX_OFFSET = 16 * 3600 - 1  # DuckDB stores this minus the offset, so that the integers sort
@@ -34,9 +33,8 @@ def timestamps(array: pa.Array) -> Texts:
 
     unit, suffix = array.type.unit, "Z" if array.type.tz else ""
     ticks = array.cast(pa.int64())
-    per_second = TICKS_PER_SECOND[unit]
-    low, high = pc.min_max(ticks).as_py().values()
-    if low is not None and (low < _YEAR_1 * per_second or high >= _YEAR_10000 * per_second):
+    per_day = _SECONDS_PER_DAY * TICKS_PER_SECOND[unit]
+    if not _within(ticks, _DAYS_YEAR_1 * per_day, _DAYS_YEAR_10000 * per_day):
         # Arrow writes '<value out of range>' for some of them.
         return [None if tick is None else _timestamp(tick, unit, suffix) for tick in ticks.to_pylist()]
     naive = ticks.cast(pa.timestamp(unit)).cast(pa.timestamp("ns" if unit == "ns" else "us"))
@@ -49,8 +47,12 @@ def dates(array: pa.Array) -> Texts:
     """``2026-08-02`` per value."""
     import pyarrow as pa
 
-    days = array.cast(pa.date32()).cast(pa.int32()).to_pylist()
-    return [None if day is None else _infinity(day, _INFINITE_DAY) or _date(day) for day in days]
+    array = array.cast(pa.date32())
+    days = array.cast(pa.int32())
+    if _within(days, _DAYS_YEAR_1, _DAYS_YEAR_10000):
+        written: Texts = array.cast(pa.string()).to_pylist()
+        return written
+    return [None if day is None else _infinity(day, _INFINITE_DAY) or _date(day) for day in days.to_pylist()]
 
 
 def times(array: pa.Array) -> Texts:
@@ -81,6 +83,14 @@ def interval(value: Sequence[int]) -> str:
     if not date_part and not time_part:
         return "PT0S"
     return f"P{date_part}T{time_part}" if time_part else f"P{date_part}"
+
+
+def _within(integers: pa.Array, start: int, end: int) -> bool:
+    """Is every value in [start, end), or NULL?"""
+    import pyarrow.compute as pc
+
+    low, high = pc.min_max(integers).as_py().values()
+    return low is None or bool(low >= start and high < end)
 
 
 def _signed(amount: int, units: tuple[tuple[int, str], ...]) -> str:

@@ -1,13 +1,10 @@
--- resolve: touched
--- about: the sessions to resolve. The loader makes the table `touched(session_id)` first; every step below joins it.
---   Nothing here reads old rows of mart, so a session resolves to the same rows in any load.
-delete from mart.copies where source_id in (select source_id from facts.records semi join touched using (session_id));
-
 -- resolve: mart.copies
 -- needs: facts.records, touched
 -- about: a record is a copy when its log names the record it was copied from and that record is in the store
 --   (forkedFrom), or when the same session holds the same record in two files. The owner of the latter is the earliest
 --   by time, then relative path, line and child; a copy whose owner is not loaded is no copy.
+delete from mart.copies where source_id in (select source_id from facts.records semi join touched using (session_id));
+
 insert into mart.copies
 select c.source_id, c.line_no, c.child, o.source_id, o.line_no, 'fork'
 from facts.records c

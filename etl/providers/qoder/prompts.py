@@ -31,7 +31,8 @@ _HUMAN_ORIGINS: Final = frozenset({"human", "bridge"})
 @dataclass(slots=True)
 class Prompt:
     """What a user record is. ``typed`` is the person's own text where the record states it apart from the content;
-    ``interrupt`` the notice of an interruption."""
+    ``interrupt`` the notice of an interruption.
+    """
 
     kind: str
     typed: str | None = None
@@ -48,7 +49,8 @@ class Prompt:
 
 def classify(value: dict[str, Any], parts: list[Part], *, is_agent: bool) -> Prompt:
     """The kind of a user record. A person's record has ``origin.kind`` human or ``humanInput``; older builds mark
-    neither, then a record that is not meta, no summary and without tool results counts as the person's."""
+    neither, then a record that is not meta, no summary and without tool results counts as the person's.
+    """
     texts = [part.text for part in parts if part.kind == "text"]
     if any(text.startswith(_INTERRUPTED) for text in texts):
         return Prompt("notice", interrupt=next(text for text in texts if text.startswith(_INTERRUPTED)))

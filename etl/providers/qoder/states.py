@@ -81,7 +81,9 @@ def system(value: dict[str, Any]) -> Iterator[Event]:
     subtype, content = as_str(value.get("subtype")), as_str(value.get("content"))
     if subtype in ("compact_boundary", "microcompact_boundary"):
         meta = as_dict(value.get("compactMetadata"))
-        numbers = {key: as_int(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")}
+        numbers = {
+            key: as_int(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")
+        }
         attrs = {key: number for key, number in numbers.items() if number is not None}
         yield SessionEvent("compaction", as_str(meta.get("trigger")), content, attrs)
     else:
@@ -110,4 +112,3 @@ def _queued(body: dict[str, Any]) -> Iterator[Event]:
         text = as_dict(item).get("text")
         if isinstance(text, str) and text:
             yield Dialogue("user", "prompt", text, f"/attachment/prompt/{n}/text", None)
-

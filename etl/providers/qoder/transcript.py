@@ -45,7 +45,8 @@ _SHAPES: Final = frozenset({"user", "assistant", "system", "attachment", *STATES
 
 def native_session(source: Source, head: Sequence[RecordLike]) -> str:
     """The native id of a file's session: for a sub-agent its path, else what most of the first records say, else the
-    file's stem (records of a sub-agent carry the id of the parent)."""
+    file's stem (records of a sub-agent carry the id of the parent).
+    """
     claim = source.claim
     if claim.parent is not None:
         return f"{claim.parent}/agent-{claim.agent}"
@@ -296,7 +297,8 @@ def _error_attrs(value: dict[str, Any]) -> dict[str, Any]:
 
 def _usage(key: str, model: str | None, message: dict[str, Any], stop_reason: str | None) -> ModelCall:
     """Usage of one response. Anthropic buckets are disjoint: input_tokens here is fresh + cache reads + cache writes.
-    All-zero groups are policy, not measurement (every real transcript shows them): NULL and ``suppressed``."""
+    All-zero groups are policy, not measurement (every real transcript shows them): NULL and ``suppressed``.
+    """
     call = ModelCall(key, model, model in _ALIASES, stop_reason=stop_reason)
     usage = message.get("usage")
     if not isinstance(usage, dict):
@@ -317,5 +319,3 @@ def _usage(key: str, model: str | None, message: dict[str, Any], stop_reason: st
         call.cache_creation_1h_tokens = hour
         call.cache_creation_5m_tokens = written if hour is None or written is None else max(0, written - hour)
     return call
-
-

@@ -1,0 +1,270 @@
+"""How is each fact written as a row: its key, its place, its columns in the schema's order?
+
+One method per table. What to write, and what was said before, is decided in ``fold``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from etl.assemble.envelope import is_raw_envelope
+from etl.keys import fact_id, table_salt
+from etl.schema import TABLES
+from etl.shape import canonical
+
+if TYPE_CHECKING:
+    from etl.assemble.messages import Place
+    from etl.events import (
+        ContentBlock,
+        Dialogue,
+        ModelCall,
+        ProviderRow,
+        RecordOpened,
+        SessionEvent,
+        SessionFact,
+        ToolRequest,
+        ToolResult,
+        ToolSpan,
+        TurnMark,
+    )
+    from etl.tables import Buffers
+
+
+#: Results are clipped when they have been masked, not before.
+_CLIPPED = False
+
+
+class Rows:
+    """The rows of one source. ``at`` is the open record, from which they take place, session and time."""
+
+    def __init__(self, source_id: str, buffers: Buffers) -> None:
+        self.source_id, self.buffers = source_id, buffers
+        self._salts = {name: table_salt(source_id, name) for name in TABLES}
+        self._ordinals: dict[tuple[str, int | None], int] = {}
+
+    def open_record(self) -> None:
+        """A record begins: its rows are numbered afresh."""
+        self._ordinals.clear()
+
+    def _place(self, at: RecordOpened, table: str, block: int | None) -> tuple[Any, ...]:
+        """Provenance of the next row of a table at a block of a record; a further row there gets the next ordinal."""
+        ordinal = self._ordinals.get((table, block), 0)
+        self._ordinals[table, block] = ordinal + 1
+        key = fact_id(self._salts[table], at.line_no, at.child, block, ordinal)
+        return (key, self.source_id, at.line_no, at.row_key, at.child, block)
+
+    def record(self, at: RecordOpened) -> None:
+        """A row of facts.records."""
+        self.buffers["records"].add(
+            *self._place(at, "records", None),
+            at.session_id,
+            at.kind,
+            at.role,
+            at.uuid,
+            at.parent_uuid,
+            at.logical_parent_uuid,
+            at.origin_session_id,
+            at.origin_uuid,
+            at.message_key,
+            at.is_sidechain,
+            at.ts,
+        )
+
+    def content_blocks(self, at: RecordOpened, blocks: list[ContentBlock]) -> None:
+        """Rows of facts.content_blocks: what the inventory walker saw in the record."""
+        add = self.buffers["content_blocks"].add
+        for b in blocks:
+            place = self._place(at, "content_blocks", b.block)
+            add(*place, at.session_id, b.role, b.block_type, b.leaf_type, b.leaf_chars, b.item_id, b.disposition)
+
+    def merge(self, place: Place, into: Place, reason: str) -> None:
+        """A row of facts.merges: the block (None: the whole record) at a place stands in another row."""
+        self.buffers["merges"].add(self.source_id, *place, *into, reason)
+
+    def conflict(
+        self,
+        line_no: int,
+        other_line_no: int,
+        id_kind: str,
+        identity: str | None,
+        content: str | None,
+        other: str | None,
+        rule: str,
+        resolution: str,
+    ) -> None:
+        """A row of facts.conflicts; the contents become digests when they have been masked."""
+        self.buffers["conflicts"].add(
+            self.source_id, line_no, other_line_no, id_kind, identity, content, other, rule, resolution
+        )
+
+    def reject(
+        self,
+        place: Place,
+        extent: tuple[int | None, int | None],
+        reason: str,
+        text: str,
+        digest: str = "",
+        *,
+        recovered: bool,
+    ) -> None:
+        """A row of facts.rejects; ``extent`` is byte offset and length of the line."""
+        self.buffers["rejects"].add(self.source_id, *place, *extent, reason, recovered, text, digest or None)
+
+    def dialogue(self, at: RecordOpened, event: Dialogue) -> None:
+        """A row of facts.dialogue; whether it is a raw envelope is decided here, on unmasked text."""
+        self.buffers["dialogue"].add(
+            *self._place(at, "dialogue", event.block),
+            at.session_id,
+            event.role,
+            event.kind,
+            event.text,
+            len(event.text),
+            None,
+            event.pointer or None,
+            "VARCHAR" if event.pointer else None,
+            is_raw_envelope(at.value, event.role, event.kind, event.text, event.pointer),
+            at.message_key or at.uuid or f"~{at.line_no}.{at.child}",
+            at.uuid,
+            at.parent_uuid,
+            at.model,
+            at.ts,
+            at.ts_source,
+            at.agent,
+            at.is_sidechain,
+            at.is_meta,
+            event.attachments,
+            event.decoded,
+        )
+
+    def request(self, at: RecordOpened, event: ToolRequest, key: str, args: str | None, ts: int | None) -> None:
+        """A row of facts.tool_requests, and one of facts.files_touched for each path it names."""
+        self.buffers["tool_requests"].add(
+            *self._place(at, "tool_requests", event.block),
+            at.session_id,
+            key,
+            "synthesised" if event.call_id is None else "native",
+            event.parent_call_id,
+            at.message_key,
+            event.name_raw,
+            event.name,
+            event.mcp_server,
+            args,
+            event.args_parse_ok,
+            None if args is None else _size(args),
+            None,
+            event.target_path,
+            event.command_head,
+            ts,
+            event.batch_key,
+        )
+        for path, op in event.files:
+            place = self._place(at, "files_touched", event.block)
+            self.buffers["files_touched"].add(*place, at.session_id, key, path, op)
+
+    def result(self, at: RecordOpened, event: ToolResult, key: str) -> None:
+        """A row of facts.tool_results."""
+        self.buffers["tool_results"].add(
+            *self._place(at, "tool_results", event.block),
+            at.session_id,
+            key,
+            event.text,
+            None if event.text is None else _size(event.text),
+            _CLIPPED,
+            None,
+            event.images,
+            event.is_error,
+            event.exit_code,
+            event.status_raw,
+            event.denial,
+            at.ts,
+            event.provider_us,
+        )
+
+    def span(self, at: RecordOpened, event: ToolSpan) -> None:
+        """A row of facts.tool_spans."""
+        self.buffers["tool_spans"].add(
+            *self._place(at, "tool_spans", None),
+            at.session_id,
+            event.call_id,
+            event.span,
+            event.started_at,
+            event.ended_at,
+            event.duration_us,
+            event.outcome,
+        )
+
+    def turn_mark(self, at: RecordOpened, event: TurnMark) -> None:
+        """A row of facts.turn_marks."""
+        self.buffers["turn_marks"].add(
+            *self._place(at, "turn_marks", None),
+            at.session_id,
+            event.mark,
+            event.native_turn_id,
+            event.trigger,
+            event.status_raw,
+            event.reason,
+            event.error_class,
+            event.http_status,
+            event.reported_us,
+            event.first_token_us,
+            at.ts,
+        )
+
+    def model_call(self, at: RecordOpened, event: ModelCall) -> None:
+        """A row of facts.model_calls."""
+        self.buffers["model_calls"].add(
+            *self._place(at, "model_calls", None),
+            at.session_id,
+            event.request_key,
+            at.message_key,
+            event.grain,
+            event.owner,
+            *usage_values(event),
+            at.ts,
+        )
+
+    def session_fact(self, at: RecordOpened, event: SessionFact) -> None:
+        """A row of facts.session_facts."""
+        place = self._place(at, "session_facts", None)
+        ts = at.ts if event.ts is None else event.ts
+        self.buffers["session_facts"].add(*place, at.session_id, event.key, event.value, ts)
+
+    def event(self, at: RecordOpened, event: SessionEvent) -> None:
+        """A row of facts.events."""
+        attrs = canonical(dict(event.attrs)) if event.attrs else None
+        place = self._place(at, "events", None)
+        self.buffers["events"].add(*place, at.session_id, event.kind, event.subtype, event.summary, attrs, at.ts)
+
+    def provider_row(self, at: RecordOpened, event: ProviderRow) -> None:
+        """A row of a table that only one provider fills."""
+        place = self._place(at, event.table, event.values.get("block"))
+        columns = TABLES[event.table].names[len(place) :]
+        self.buffers[event.table].add(*place, *(event.values.get(name) for name in columns))
+
+
+def usage_values(event: ModelCall) -> tuple[Any, ...]:
+    """What a usage snapshot says, in the order of the columns: equal snapshots have equal values."""
+    return (
+        event.model,
+        event.model_is_alias,
+        event.input_tokens,
+        event.output_tokens,
+        event.cache_read_tokens,
+        event.cache_creation_5m_tokens,
+        event.cache_creation_1h_tokens,
+        event.reasoning_tokens,
+        event.total_tokens,
+        event.usage_status,
+        event.credits,
+        event.original_credits,
+        event.cost_usd_reported,
+        event.context_ratio,
+        event.context_window,
+        event.duration_us,
+        event.first_token_us,
+        event.stop_reason,
+    )
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

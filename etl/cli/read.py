@@ -1,0 +1,178 @@
+"""How is a store read from the command line: reports, SQL, one session, its checks?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from etl.cli.output import db_option, emit, emit_table, format_option, path_of, quiet_option
+from etl.errors import EXIT_BUG, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_REPORTS = ("qoder",)
+
+
+@click.command()
+@click.argument("name", required=False)
+@db_option
+@click.option(
+    "--sessions", type=click.IntRange(1), default=40, show_default=True, help="How many sessions, the latest."
+)
+@format_option
+def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
+    r"""Print a report; without a NAME, list them.
+
+    json, jsonl and csv give one table: the row of kind total first, then the sessions.
+
+    \b
+    Example:
+      sessionmart report qoder --sessions 40
+    """
+    if name is None:
+        emit(f"{known}\n" for known in _REPORTS)
+        return EXIT_OK
+    if name not in _REPORTS:
+        raise UsageError(_unknown("report", name, _REPORTS))
+    from etl.reports import qoder_report
+
+    found = qoder_report(path_of(db), sessions)
+    if fmt in ("table", "markdown"):
+        emit([f"{found.heading}\n\n"])
+        emit_table(found.totals, fmt)
+        emit(["\n"])
+        emit_table(found.sessions, fmt)
+    else:
+        emit_table(found.rows, fmt)
+    return EXIT_OK
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    return f"there is no {what} {name!r}; {hint}"
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from FILE.")
+@db_option
+@format_option
+@click.option("--seconds", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Stop after so long.")
+@click.option("--memory", default="2GB", show_default=True, help="Memory limit of the query.")
+def sql(query: str | None, file: TextIO | None, db: str | None, fmt: str, seconds: float, memory: str) -> int:
+    r"""Run one SQL query on the store, read-only; `-` reads it from stdin.
+
+    No files, no settings, no writing: what a query can reach is the store alone.
+
+    \b
+    Example:
+      sessionmart sql "select name, count(*) n, median(latency_ms) from tool_latency group by all order by n desc"
+    """
+    from etl.store import query as run_query
+
+    text = sys.stdin.read() if query == "-" else query
+    if file is not None:
+        text = file.read()
+    if not text or not text.strip():
+        raise UsageError("there is no query: give one, or -f FILE, or - to read it from stdin")
+    emit_table(run_query(path_of(db), text, seconds, memory), fmt)
+    return EXIT_OK
+
+
+@click.command()
+@click.argument("session")
+@db_option
+def show(session: str, db: str | None) -> int:
+    r"""Read one session as text: dialogue and tool calls in order.
+
+    SESSION is a key such as qoder:3915f6e3-..., a native id, or the beginning of one.
+
+    \b
+    Example:
+      sessionmart show 3915f6e3
+    """
+    from etl.transcript import read_session
+
+    emit(read_session(path_of(db), session))
+    return EXIT_OK
+
+
+@click.command()
+@db_option
+@format_option
+@quiet_option
+def check(db: str | None, fmt: str, *, quiet: bool) -> int:
+    r"""Run every check on the store; exit 1 when a promise is broken.
+
+    A row per check that found something: broken is a fault of sessionmart, finding is a fact about the data.
+
+    \b
+    Example:
+      sessionmart check
+    """
+    import pyarrow as pa
+
+    from etl.sqlfiles import load_sql
+    from etl.store import connect, run_checks
+
+    connection = connect(path_of(db))
+    try:
+        findings = run_checks(connection)
+    finally:
+        connection.close()
+    columns = {
+        "check": [finding.check for finding in findings],
+        "severity": [finding.severity for finding in findings],
+        "source_id": [finding.source_id for finding in findings],
+        "detail": [finding.detail for finding in findings],
+    }
+    emit_table(pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns])), fmt)
+    broken = sum(finding.severity == "broken" for finding in findings)
+    if not quiet:
+        number = len(load_sql("checks"))
+        click.echo(f"{number} checks, {broken} broken promises, {len(findings) - broken} findings", err=True)
+    return EXIT_BUG if broken else EXIT_OK
+
+
+@click.command()
+@click.option("--home", type=click.Path(exists=True, file_okay=False), help="Look below DIR instead of your home.")
+@format_option
+def providers(home: str | None, fmt: str) -> int:
+    r"""List the providers, where their session files are looked for, and which of those folders exist.
+
+    \b
+    Example:
+      sessionmart providers
+    """
+    import os
+
+    import pyarrow as pa
+
+    from etl import providers as known
+    from etl.providers.base import Environment
+
+    environment = Environment(os.path.abspath(home or Path.home()), {} if home else dict(os.environ), sys.platform)
+    rows: list[dict[str, object]] = []
+    for name in known.names():
+        provider = known.get(name)
+        rows += [
+            {
+                "provider": name,
+                "title": provider.title,
+                "realm": root.realm,
+                "store_kind": root.store_kind,
+                "path": root.path,
+                "exists": Path(root.path).is_dir(),
+            }
+            for root in provider.roots(environment)
+        ]
+    text = [(name, pa.string()) for name in ("provider", "title", "realm", "store_kind", "path")]
+    emit_table(pa.Table.from_pylist(rows, schema=pa.schema([*text, ("exists", pa.bool_())])), fmt)
+    return EXIT_OK

@@ -1,0 +1,71 @@
+"""How do tests load a tree of session files into a store, and read rows of it?"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etl import pipeline, store
+from etl.discover import discover
+from etl.extract import FLUSH_BYTES, extract
+from etl.providers import get
+from etl.providers.base import Environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from etl.discover import Found
+
+HOST = "testhost"
+KEY = b"FAKE-fingerprint-key-for-tests-00"
+NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+def load_home(home: Path, db: Path, **roots: Path | Sequence[Path]) -> pipeline.Report:
+    """Loads a home folder into a store at ``db``; ``roots`` (provider=path or paths) replace default roots."""
+    named = {
+        name: (str(paths),) if isinstance(paths, Path) else tuple(str(path) for path in paths)
+        for name, paths in roots.items()
+    }
+    request = pipeline.Request(str(db), HOST, Environment(str(home)), KEY, "0.0.0", (), named)
+    return pipeline.load(request, lambda: NOW)
+
+
+def rows(db: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of one query on a store."""
+    with store.connect(str(db)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def table(db: Path, sql: str) -> list[dict[str, Any]]:
+    """The rows of one query on a store, by column name."""
+    with store.connect(str(db)) as connection:
+        cursor = connection.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def find(home: Path, provider: str = "qoder") -> list[Found]:
+    """The sources below a home, as the load would find them."""
+    return discover(get(provider), Environment(str(home)), HOST).found
+
+
+def build(batches: Sequence[Sequence[Found]], folder: Path, flush_bytes: int = FLUSH_BYTES) -> store.Builder:
+    """A resolved, unpublished store of batches of sources, each extracted by a task of its own, in this process.
+
+    No check is run and nothing is quarantined: use it where faults are provoked. ``with build(…) as builder``.
+    """
+    parts_folder = folder / "parts"
+    os.makedirs(parts_folder)
+    parts = [
+        (part.table, part.path)
+        for n, batch in enumerate(batches)
+        for part in extract(batch, str(parts_folder), f"task{n}", KEY, flush_bytes).parts
+    ]
+    builder = store.Builder(str(folder / "built.duckdb"), str(folder / "spill"))
+    builder.load(store.by_table(parts), "load-1")
+    builder.resolve()
+    return builder
