@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from etl.keys import relative_path
 from etl.providers.base import Root, Source
@@ -18,12 +18,14 @@ from etl.providers.base import Root, Source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from etl.providers.base import Environment, Provider
+    from etl.providers.base import Claim, Environment, Provider
 
 #: Name endings of compressed session files: the grammar sees the name without them.
 _COMPRESSED: Final = (".gz", ".zst")
 #: Deeper trees than any provider writes; a runaway folder must not stop a load.
 _MAX_DEPTH: Final = 32
+#: A folder of such a name stands where a session file is expected.
+_FILE_NAMES: Final = (".jsonl", "-session.json", ".meta.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,20 @@ class Discovery:
     problems: list[str] = field(default_factory=list)
 
 
+class _Entry(NamedTuple):
+    """A path below a root that is to be looked at: where it is, below the root, and what the system says of it."""
+
+    path: str
+    rel: str
+    problem: str | None
+    status: os.stat_result | None
+
+
 def discover(provider: Provider, environment: Environment, host: str, named: Sequence[str] = ()) -> Discovery:
-    """Everything below the provider's default roots, or below the named paths, which replace them."""
+    """Everything below the provider's default roots, or below the named paths, which replace them.
+
+    Each file and each folder is there once, under the first path that leads to it.
+    """
     discovery = Discovery()
     roots = [_named_root(path) for path in named] or list(provider.roots(environment))
     seen: set[tuple[int, int]] = set()
@@ -55,11 +69,17 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
     for root in roots:
         if not os.path.lexists(root.path):
             if root.store_kind == "any":
-                discovery.problems.append(f"{root.path}: no such file or folder")
+                discovery.problems.append(_printable(f"{root.path}: no such file or folder"))
             continue
         discovery.roots.append(root)
-        for path, rel, problem, size in _walk(root, seen, discovery):
-            _claim(provider, host, root, path, rel, problem, size, discovery, taken)
+        for entry in _walk(root, seen, discovery):
+            claim = _claim(provider, root, entry)
+            if claim is None:
+                discovery.unclaimed[_printable(os.path.splitext(entry.path)[1]) or "(no ending)"] += 1
+            elif entry.problem is not None or _is_new(entry.status, seen):
+                source = _source(provider, host, root, entry, claim, taken)
+                size = 0 if entry.status is None or entry.problem else entry.status.st_size
+                discovery.found.append(Found(source, entry.path, size, entry.problem))
     discovery.found.sort(key=lambda found: (found.source.claim.realm or "", found.source.rel_path))
     return discovery
 
@@ -70,30 +90,39 @@ def _named_root(path: str) -> Root:
     return Root(whole, base, "any")
 
 
-def _claim(  # noqa: PLR0913, PLR0917 - one path and the places it is noted
-    provider: Provider,
-    host: str,
-    root: Root,
-    path: str,
-    rel: str,
-    problem: str | None,
-    size: int,
-    discovery: Discovery,
-    taken: set[str],
-) -> None:
-    plain = rel
+def _is_new(status: os.stat_result | None, seen: set[tuple[int, int]]) -> bool:
+    """Was no other path to this file or folder taken? It is noted as taken."""
+    if status is None:
+        return True
+    identity = (status.st_dev, status.st_ino)
+    is_new = identity not in seen
+    seen.add(identity)
+    return is_new
+
+
+def _claim(provider: Provider, root: Root, entry: _Entry) -> Claim | None:
+    if entry.rel:
+        return provider.claim(root, _plain(entry.rel))
+    return provider.claim(replace(root, path=_plain(root.path)), "")
+
+
+def _plain(path: str) -> str:
     for ending in _COMPRESSED:
-        plain = plain.removesuffix(ending)
-    claim = provider.claim(root, plain if rel or root.store_kind != "any" else "")
-    if claim is None:
-        discovery.unclaimed[os.path.splitext(rel)[1] or "(no ending)"] += 1
-        return
-    stored = relative_path(_printable(os.path.relpath(path, root.base)))
-    source = Source(provider.name, host, stored, claim)
-    if source.source_id in taken:  # two roots of one realm with the same paths below them
-        source = Source(provider.name, host, relative_path(_printable(path.lstrip("/"))), claim)
+        path = path.removesuffix(ending)
+    return path
+
+
+def _source(provider: Provider, host: str, root: Root, entry: _Entry, claim: Claim, taken: set[str]) -> Source:
+    """The source of a claimed path. Where two roots, or two forms of one name, give the same stored path, the later one
+    is numbered: neither the order of files on disk nor the place of a root on this machine is in a name.
+    """
+    stored = relative_path(_printable(os.path.relpath(entry.path, root.base)))
+    source, n = Source(provider.name, host, stored, claim), 1
+    while source.source_id in taken:
+        n += 1
+        source = Source(provider.name, host, f"#{n}/{stored}", claim)
     taken.add(source.source_id)
-    discovery.found.append(Found(source, path, size, problem))
+    return source
 
 
 def _printable(path: str) -> str:
@@ -101,35 +130,35 @@ def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Iterator[tuple[str, str, str | None, int]]:
-    """Every path below a root that is no plain folder: (path, path below the root, problem, size)."""
+def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Iterator[_Entry]:
+    """Every path below a root that is no plain folder, folders named like files included."""
     if not os.path.isdir(root.path):
         status = _status(root.path)
-        yield root.path, "", _problem(status), status.st_size if status else 0
+        yield _Entry(root.path, "", _problem(status), status)
         return
     stack = [(root.path, "", 0)]
     while stack:
         folder, rel, depth = stack.pop()
         try:
-            info = os.stat(folder)
-            if (info.st_dev, info.st_ino) in seen:  # a link back into a folder that was walked
+            if not _is_new(os.stat(folder), seen):  # a link back into a folder that was walked
                 continue
-            seen.add((info.st_dev, info.st_ino))
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            discovery.problems.append(f"{folder}: {error.strerror or error}")
+            discovery.problems.append(_printable(f"{folder}: {error.strerror or error}"))
             continue
         folders: list[tuple[str, str, int]] = []
         for entry in entries:
             below = f"{rel}/{entry.name}" if rel else entry.name
             status = _status(entry.path)
-            if status is not None and stat.S_ISDIR(status.st_mode):
-                if depth < _MAX_DEPTH:
-                    folders.append((entry.path, below, depth + 1))
-                if entry.name.endswith((".jsonl", "-session.json", ".meta.json")):
-                    yield entry.path, below, "a folder, not a file", 0
+            if status is None or not stat.S_ISDIR(status.st_mode):
+                yield _Entry(entry.path, below, _problem(status), status)
+                continue
+            if depth < _MAX_DEPTH:
+                folders.append((entry.path, below, depth + 1))
             else:
-                yield entry.path, below, _problem(status), status.st_size if status else 0
+                discovery.problems.append(_printable(f"{entry.path}: more than {_MAX_DEPTH} folders deep"))
+            if entry.name.endswith(_FILE_NAMES):
+                yield _Entry(entry.path, below, _problem(status), None)
         stack.extend(reversed(folders))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import stat
+import zlib
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,10 +19,10 @@ import pyarrow.parquet as pq
 from etl import providers
 from etl.assemble import Fold
 from etl.decode import decode_line
+from etl.errors import StoreError
 from etl.finish import finish
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, open_stream
-from etl.keys import digest64
-from etl.mask import MASK_VERSION, mask_text
+from etl.mask import MASK_VERSION
 from etl.schema import PARSER_VERSION
 from etl.tables import Buffers
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 HEAD_BYTES: Final = 256 * 1024
 #: Rows are written out after this much source, so that memory does not follow the size of the tree.
 FLUSH_BYTES: Final = 24 * 1024 * 1024
+#: What reading a file can raise: the system's errors, and those of compressed streams that are cut off or damaged.
+_DAMAGED: Final = (OSError, EOFError, zlib.error)
 
 
 class Part(NamedTuple):
@@ -55,6 +58,20 @@ class Extracted:
     not_recognised: int = 0
     bytes_read: int = 0
 
+    def include(self, other: Extracted) -> Extracted:
+        """This and another extraction together."""
+        return Extracted(
+            [*self.parts, *other.parts],
+            self.sources + other.sources,
+            self.failed + other.failed,
+            self.not_recognised + other.not_recognised,
+            self.bytes_read + other.bytes_read,
+        )
+
+
+class _Unstorable(Exception):
+    """Gathered rows hold a value that its column cannot hold (an integer over 64 bits, say): a fault of an adapter."""
+
 
 class _Stats(NamedTuple):
     lines: int | None
@@ -69,12 +86,26 @@ def extract(found: Sequence[Found], folder: str, label: str, key: bytes, flush_b
     ``key`` is the fingerprint key of the masking. A source that cannot be read, or over which an adapter stumbles, is a
     row with its reason; the others go on.
     """
-    writer = _Writer(folder, label, key, flush_bytes)
+    try:
+        return _extract_batch(found, _Writer(folder, label, key, flush_bytes), key)
+    except _Unstorable as error:
+        if len(found) == 1:
+            writer = _Writer(folder, f"{label}x", key, flush_bytes)
+            _failed(found[0], writer, key, error.__cause__ or error)
+            writer.flush()
+            return writer.extracted
+    # which source gave it is not seen from the columns: each half is extracted again (parts are not yet handed over)
+    half = len(found) // 2
+    first = extract(found[:half], folder, f"{label}a", key, flush_bytes)
+    return first.include(extract(found[half:], folder, f"{label}b", key, flush_bytes))
+
+
+def _extract_batch(found: Sequence[Found], writer: _Writer) -> Extracted:
     collecting = gc.isenabled()
     gc.disable()  # rows are acyclic; collecting cost a fifth of the time on a large tree
     try:
         for item in found:
-            _extract_one(item, writer, key)
+            _extract_one(item, writer)
         writer.flush()
     finally:
         if collecting:
@@ -106,49 +137,64 @@ class _Writer:
             self.flush()
 
     def flush(self) -> None:
-        """Writes out what is gathered."""
+        """Writes out what is gathered. Raises StoreError when the disk does not take it: no source is to blame."""
         self._pending = 0
-        for table, rows in finish(self.buffers, self.key).items():
+        try:
+            tables = finish(self.buffers, self.key)
+        except Exception as error:
+            raise _Unstorable from error
+        for table, rows in tables.items():
             path = os.path.join(self.folder, f"{self.label}-{self.number:05d}-{table}.parquet")
-            pq.write_table(rows, path, compression="lz4", write_statistics=False)
+            try:
+                pq.write_table(rows, path, compression="lz4", write_statistics=False)
+            except OSError as error:
+                raise StoreError(f"cannot write {path}: {error}") from error
             self.extracted.parts.append(Part(table, path, rows.num_rows))
         self.number += 1
 
 
-def _extract_one(item: Found, writer: _Writer, key: bytes) -> None:
+def _extract_one(item: Found, writer: _Writer) -> None:
     provider = providers.get(item.source.provider)
     before, part = writer.buffers.lengths(), writer.number
     fold = Fold(item.source, writer.buffers, provider.inventory, lambda offset, length: _reread(item, offset, length))
     if item.problem is not None:
-        _unread(item, fold, key, "not_a_file", item.problem)
+        _unread(item, fold, "not_a_file", item.problem)
         writer.extracted.sources += 1
         return
     try:
-        stats = _read(item, provider, fold, writer)
+        stream = _open(item.path)
     except OSError as error:
-        writer.drop(before, part)
-        fold = Fold(item.source, writer.buffers, None, lambda _offset, _length: None)
-        _unread(item, fold, key, "io", error.strerror or type(error).__name__)
+        _unread(item, fold, "io", error.strerror or type(error).__name__)
         writer.extracted.sources += 1
         return
+    try:
+        with stream:
+            stats = _read(item, provider, fold, writer, stream)
+    except (_Unstorable, StoreError):
+        raise
     except Exception as error:  # noqa: BLE001 - a fault of an adapter must cost one source, not the load
         writer.drop(before, part)
-        fold = Fold(item.source, writer.buffers, None, lambda _offset, _length: None)
-        _source_row(item, fold, key, _Stats(None, None, "failed", item.size), None, _describe(error))
-        writer.extracted.sources += 1
-        writer.extracted.failed += 1
+        _failed(item, writer, error)
         return
     if stats is None:
         writer.extracted.not_recognised += 1
         return
     writer.extracted.sources += 1
     writer.extracted.bytes_read += stats[0].size
-    _source_row(item, fold, key, *stats)
+    _source_row(item, fold, *stats)
     fold.census.write(writer.buffers, fold.source_id)
     writer.read(0)
 
 
-def _describe(error: Exception) -> str:
+def _failed(item: Found, writer: _Writer, error: BaseException) -> None:
+    """The row of a source over which an adapter stumbled: nothing but its place, its size and what happened."""
+    fold = Fold(item.source, writer.buffers, None, lambda _offset, _length: None)
+    _source_row(item, fold, _Stats(None, None, "failed", item.size), None, _describe(error))
+    writer.extracted.sources += 1
+    writer.extracted.failed += 1
+
+
+def _describe(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -167,30 +213,28 @@ def _open(path: str) -> Any:
     return open_stream(path)
 
 
-def _read(item: Found, provider: Provider, fold: Fold, writer: _Writer) -> tuple[_Stats, str] | None:
+def _read(item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: Any) -> tuple[_Stats, str] | None:
     """Reads one source through adapter and fold: its figures and its session; None when it is another's file."""
-    claim = item.source.claim
-    with _open(item.path) as stream:
-        if claim.container == "json":
-            return _read_document(item, provider, fold, stream)
-        reader = JsonlReader(stream)
-        pulled = iter(reader)
-        head = _head(pulled)
-        records = [record for record in head if isinstance(record, Record)]
-        if not claim.certain and provider.recognise(records) is False:
-            return None
-        session = item.source.session_id(provider.native_session(item.source, records))
-        feed = _feed(chain(head, pulled), fold, writer)
-        for event in provider.adapt(item.source, session, feed):
-            fold.take(event)
-        for _ in feed:  # an adapter that stops early does not hide the rest
-            pass
-        fold.end()
-        fold.census.blank_lines(reader.blank_lines)
-        return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session
+    if item.source.claim.container == "json":
+        return _read_document(item, provider, fold, stream)
+    reader = JsonlReader(stream)
+    pulled = iter(reader)
+    head = _first(pulled)
+    records = [record for record in head if isinstance(record, Record)]
+    if not item.source.claim.certain and provider.recognise(records) is False:
+        return None
+    session = item.source.session_id(provider.native_session(item.source, records))
+    feed = _feed(chain(head, pulled), fold, writer)
+    for event in provider.adapt(item.source, session, feed):
+        fold.take(event)
+    for _ in feed:  # an adapter that stops early does not hide the rest
+        pass
+    fold.end()
+    fold.census.blank_lines(reader.blank_lines)
+    return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session
 
 
-def _head(pulled: Iterator[Record | Defect]) -> list[Record | Defect]:
+def _first(pulled: Iterator[Record | Defect]) -> list[Record | Defect]:
     head: list[Record | Defect] = []
     for item in pulled:
         head.append(item)
@@ -222,8 +266,8 @@ def _lost(fold: Fold, defect: Defect) -> None:
 
 def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str] | None:
     """One JSON document: a single record, or a reject with its reason."""
-    raw = stream.read(LINE_CAP + 1)
-    value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw)
+    raw, is_whole = _take(stream, LINE_CAP + 1)
+    value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
     records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
     session = item.source.session_id(provider.native_session(item.source, records))
     if value is None:
@@ -238,7 +282,7 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     for event in provider.adapt(item.source, session, feed()):
         fold.take(event)
     fold.end()
-    return _Stats(None, None, "complete", len(raw)), session
+    return _Stats(None, None, "complete" if is_whole else "truncated", len(raw)), session
 
 
 def _reread(item: Found, offset: int, length: int) -> dict[str, Any] | None:
@@ -249,27 +293,34 @@ def _reread(item: Found, offset: int, length: int) -> dict[str, Any] | None:
                 stream.seek(offset)
             else:
                 _skip(stream, offset)
-            return decode_line(stream.read(length))[0]
-    except OSError:
+            return decode_line(_take(stream, length)[0])[0]
+    except _DAMAGED:
         return None
 
 
 def _skip(stream: Any, number: int) -> None:
-    while number > 0:
-        got = len(stream.read(min(number, 1 << 20)))
-        if not got:
-            return
-        number -= got
+    while number > 0 and (piece := stream.read(min(number, 1 << 20))):
+        number -= len(piece)
 
 
-def _unread(item: Found, fold: Fold, key: bytes, reason: str, problem: str) -> None:
+def _take(stream: Any, number: int) -> tuple[bytes, bool]:
+    """The next bytes of a stream, fewer only where it ends (one read may give less than asked); False if it broke."""
+    pieces: list[bytes] = []
+    try:
+        while number > 0 and (piece := stream.read(min(number, 1 << 20))):
+            pieces.append(piece)
+            number -= len(piece)
+    except _DAMAGED:
+        return b"".join(pieces), False
+    return b"".join(pieces), True
+
+
+def _unread(item: Found, fold: Fold, reason: str, problem: str) -> None:
     fold.lost(reason, (0, 0, 0, item.size), problem, "", recovered=False)
-    _source_row(item, fold, key, _Stats(None, None, "unread", item.size), None, problem)
+    _source_row(item, fold, _Stats(None, None, "unread", item.size), None, problem)
 
 
-def _source_row(
-    item: Found, fold: Fold, key: bytes, stats: _Stats, session: str | None, note: str | None = None
-) -> None:
+def _source_row(item: Found, fold: Fold, stats: _Stats, session: str | None, note: str | None = None) -> None:
     source, claim = item.source, item.source.claim
     native = None if session is None else session.partition(":")[2]
     documents = stats.lines is None
@@ -297,7 +348,7 @@ def _source_row(
         len(fold.calls.requests) if counted else None,
         len(fold.calls.results) if counted else None,
         len(fold.calls.requests & fold.calls.results) if counted else None,
-        _head_digest(item, key) if counted else None,
+        _head(item) if counted else None,
         stats.tail_state,
         note,
         PARSER_VERSION,
@@ -305,10 +356,10 @@ def _source_row(
     )
 
 
-def _head_digest(item: Found, key: bytes) -> str | None:
-    """Digest of the masked first 4 KiB: tells two versions of a file apart, tells nothing about a secret."""
+def _head(item: Found) -> str | None:
+    """The first 4 KiB; only its digest is stored, once masked: it tells two versions of a file apart and no secret."""
     try:
         with open_stream(item.path) as stream:
-            return digest64(mask_text(stream.read(4096).decode("utf-8", "replace"), key))
+            return stream.read(4096).decode("utf-8", "replace")
     except OSError:
         return None

@@ -62,7 +62,10 @@ _CLIPPED: Final[dict[tuple[str, str], int]] = {
 #: digest column -> the column it digests, after masking and clipping
 _DIGESTED: Final[dict[str, str]] = {"dialogue": "text", "tool_requests": "args", "tool_results": "result_text"}
 #: columns that hold a whole text up to here, of which only the digest is stored
-_DIGEST_ONLY: Final[dict[str, tuple[str, ...]]] = {"conflicts": ("digest", "other_digest")}
+_DIGEST_ONLY: Final[dict[str, tuple[str, ...]]] = {
+    "conflicts": ("digest", "other_digest"),
+    "sources": ("head_digest",),
+}
 
 Columns = dict[str, list[Any]]
 

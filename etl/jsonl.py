@@ -313,9 +313,10 @@ class _ZstdStream(io.RawIOBase):
         self._frames.close()
         self._frames = self._open()
         found: list[bytes] = []
+        ahead = self._position
         try:
-            while self._position > (at := self._frames.tell()):
-                self._frames.read(min(_ZSTD_PIECE, self._position - at))
+            while ahead:
+                ahead -= len(self._frames.read(min(_ZSTD_PIECE, ahead)))
             while byte := self._frames.read(1):
                 found.append(byte)
         except OSError:

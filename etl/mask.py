@@ -178,6 +178,9 @@ def _is_secret(rule: Rule, found: str) -> bool:
 
 
 # ---- the engine
+_SHORT: Final = 20_000  # bytes; measured: a scan costs 0.3 ms plus 0.5 ms per MB, all hints 0.02 ms plus 25 ms per MB
+
+
 def fingerprint(secret: str, key: bytes) -> str:
     """Keyed blake2b-64 (16 hex digits) of a secret.
 
@@ -238,15 +241,27 @@ def _apply(rule: Rule, texts: dict[int, str], places: list[int]) -> list[_Taken]
 
 def _sweep(column: pl.Series) -> tuple[dict[int, str], list[_Taken]]:
     """Apply every rule once, in order, to the rows whose group's cue occurs. Gives the changed texts by row."""
-    places = {rule: found for group in GROUPS if (found := _cued(column, group)) for rule in group.rules}
+    places = {rule: found for group in _groups_for(column) if (found := _cued(column, group)) for rule in group.rules}
     cued = sorted({place for found in places.values() for place in found})
     texts: dict[int, str] = dict(zip(cued, column.gather(cued), strict=True))
     taken = [secret for rule in RULES if rule in places for secret in _apply(rule, texts, places[rule])]
     return {place: texts[place] for place in sorted({secret.place for secret in taken})}, taken
 
 
+def _groups_for(column: pl.Series) -> Iterable[Group]:
+    """The groups worth a scan. On a short column the fixed cost of a scan outweighs a look for the hints."""
+    if (column.str.len_bytes().sum() or 0) > _SHORT:
+        return GROUPS
+    text = "\n".join(column.drop_nulls())
+    return [group for group in GROUPS if any(hint in text for rule in group.rules for hint in rule.hints)]
+
+
 def _cued(column: pl.Series, group: Group) -> list[int]:
-    return column.str.contains(group.cue).arg_true().to_list()
+    """Rows in which some rule of the group may match."""
+    rows = column.str.contains(group.cue).arg_true()
+    if group.confirm and not rows.is_empty():
+        rows = rows.filter(column.gather(rows).str.contains(group.confirm))
+    return rows.to_list()
 
 
 def mask_series(series: pl.Series, key: bytes) -> tuple[pl.Series, list[Hit]]:

@@ -98,6 +98,8 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
             report.rows = builder.load(by_table((part.table, part.path) for part in extracted.parts), report.load_id)
             watch.lap("facts")
             _conclude(builder, report)
+            if report.quarantined:
+                report.rows = builder.rows()
             watch.lap("resolve and check")
             report.peak_rss = _peak_rss()
             builder.finish(os.urandom(8).hex(), request.version, _load_row(request, report, started, clock()))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from etl.sqlfiles import SqlObject
+
 #: Number of migration files: a store of a higher number was made by a newer version.
 SCHEMA_VERSION: Final = 1
 _FOLDERS: Final = ("migrations", "macros", "views")
@@ -31,6 +33,19 @@ _STORAGE: Final = "v1.4.0"
 _ROW_GROUP: Final = 16_384
 _MEMORY: Final = "512MB"
 #: Tables without the usual place: they go in as they are, before the others.
+#: What a source that failed does not say.
+_COUNTS_NOTHING: Final = ", ".join(
+    f"{column} = null"
+    for column in (
+        *("native_session_id", "session_id", "lines", "blank_lines", "rejected_lines", "user_records"),
+        *("direct_user_records", "assistant_messages", "thinking_blocks", "call_records", "result_records"),
+        *("paired_records", "head_digest"),
+    )
+)
+#: What resolve makes: a session whose only source is taken out must not stay.
+_CONCLUDED: Final = (
+    *("copies", "sessions", "turns", "dialogue", "tool_calls", "model_calls", "files_touched", "session_links"),
+)
 _PLAIN: Final = ("merges", "content_blocks", "record_census", "rejects", "conflicts", "redactions")
 
 
@@ -83,11 +98,16 @@ class Builder:
         """Loads Parquet parts (table to files) into facts; rows by table. Rows that the fold put into another row of
         their source, and rows of a source that failed, are left out.
         """
-        rows: dict[str, int] = {}
         for table in ("sources", *_PLAIN, *(name for name in TABLES if name not in ("sources", *_PLAIN))):
             files = parts.get(table, ())
             if files:
                 self.connection.execute(_insert(table, len(files)), [*files, *([load_id] * (table == "sources"))])
+        return self.rows()
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table of facts holds."""
+        rows: dict[str, int] = {}
+        for table in TABLES:
             counted = self.connection.execute(f"select count(*) from facts.{table}").fetchone()
             rows[table] = counted[0] if counted else 0
         return rows
@@ -102,16 +122,19 @@ class Builder:
         return run_checks(self.connection)
 
     def quarantine(self, sources: Mapping[str, str]) -> None:
-        """Takes the rows of sources out; their row in facts.sources says ``failed`` and which check it was."""
+        """Takes the rows of sources out, and what was concluded from them; their row in facts.sources says ``failed`` and
+        which check it was, and counts nothing. Resolve again after it.
+        """
         for source_id, check in sources.items():
             for table in TABLES:
                 if table != "sources":
                     self.connection.execute(f"delete from facts.{table} where source_id = ?", [source_id])
             self.connection.execute(
-                "update facts.sources set tail_state = 'failed', note = ?, lines = null, rejected_lines = null "
-                "where source_id = ?",
+                f"update facts.sources set tail_state = 'failed', note = ?, {_COUNTS_NOTHING} where source_id = ?",
                 [f"check {check}", source_id],
             )
+        for table in _CONCLUDED:
+            self.connection.execute(f"delete from mart.{table}")
 
     def finish(self, store_id: str, version: str, load: Mapping[str, Any]) -> None:
         """Writes what the store is, the row of this load, and the comments on tables, views and columns."""
@@ -143,6 +166,21 @@ def _insert(table: str, files: int) -> str:
     )
 
 
+def described() -> tuple[list[SqlObject], dict[str, list[tuple[str, str]]]]:
+    """Every table, view and macro of a store with its header, and the columns (name, SQL type) of each, by name."""
+    objects = [item for folder in _FOLDERS for item in load_sql(folder)] + load_sql("checks")
+    types: dict[str, list[tuple[str, str]]] = {}
+    with duckdb.connect(":memory:") as connection:
+        for item in objects:
+            if item.kind != "check":
+                connection.execute(item.sql)
+        for item in objects:
+            call = {"table": item.name, "view": item.name}.get(item.kind, f"{item.name}(1)")
+            if item.kind in ("table", "view") or (item.kind == "macro" and item.columns):
+                types[item.name] = [(row[0], row[1]) for row in connection.execute(f"describe from {call}").fetchall()]
+    return objects, types
+
+
 def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     """Runs every check of ``sql/checks`` on the current catalog."""
     findings: list[Finding] = []
@@ -156,12 +194,17 @@ def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
 
 
 def publish(built: str, path: str) -> None:
-    """Makes a built file the store, in one step. Raises StoreError where a stale ``.wal`` would break it."""
+    """Makes a built file the store, in one step. Raises StoreError where a stale ``.wal`` would break it, or where the
+    system refuses.
+    """
     refuse_stale_wal(path)
-    os.chmod(built, 0o600)
-    with open(built, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(built, path)
+    try:
+        os.chmod(built, 0o600)
+        with open(built, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(built, path)
+    except OSError as error:
+        raise StoreError(f"cannot put the new store at {path}: {error.strerror}") from error
 
 
 def refuse_stale_wal(path: str) -> None:
@@ -182,7 +225,7 @@ def inspect(path: str) -> None:
             row = connection.execute("select schema_version, sessionmart_version from mart.store").fetchone()
         except duckdb.Error as error:
             raise NotAStore(f"{path} is not a sessionmart store") from error
-    if row is None:
+    if row is None or not isinstance(row[0], int):
         raise NotAStore(f"{path} is not a sessionmart store")
     if row[0] > SCHEMA_VERSION:
         raise StoreTooNew(f"{path} was written by sessionmart {row[1]}: please upgrade")
@@ -193,6 +236,8 @@ def _direct(path: str, **config: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """The file opened directly and read-only, in an instance of its own."""
     if not os.path.exists(path):
         raise StoreMissing(f"there is no store at {path}; `sessionmart load` makes one")
+    if not os.path.isfile(path):  # a FIFO would block for ever
+        raise NotAStore(f"{path} is no file")
     try:
         connection = duckdb.connect(path, read_only=True, config=dict(config))
         connection.execute("set timezone = 'UTC'")

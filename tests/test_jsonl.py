@@ -36,6 +36,10 @@ def defects(items: list[Record | Defect]) -> list[Defect]:
     return [item for item in items if isinstance(item, Defect)]
 
 
+def defect(line_no: int, offset: int, reason: str, raw: bytes, *, recovered: bool = False) -> Defect:
+    return Defect(line_no, 0, offset, len(raw), reason, recovered, raw, "")
+
+
 def totals(reader: JsonlReader) -> tuple[int, int, str, int]:
     return reader.lines, reader.blank_lines, reader.tail_state, reader.size
 
@@ -100,7 +104,7 @@ def test_a_repaired_line_is_a_record_and_a_defect(line: bytes, reason: str, valu
     items, reader = read(b"{}\n" + line + newline)
     assert items[1:] == [
         Record(2, 0, 3, len(line), line, value),
-        Defect(2, 0, 3, len(line), reason, True, line, ""),
+        defect(2, 3, reason, line, recovered=True),
     ]
     assert totals(reader) == (2, 0, "complete", 3 + len(line) + len(newline))
 
@@ -123,7 +127,7 @@ def test_an_unreadable_line_is_one_defect(line: bytes, reason: str) -> None:
     items, reader = read(b"{}\n" + line + b"\n{}\n")
     assert items == [
         Record(1, 0, 0, 2, b"{}", {}),
-        Defect(2, 0, 3, len(line), reason, False, line, ""),
+        defect(2, 3, reason, line),
         Record(3, 0, 4 + len(line), 2, b"{}", {}),
     ]
     assert totals(reader) == (3, 0, "complete", 7 + len(line))
@@ -135,7 +139,7 @@ def test_glued_objects_are_children_of_one_line() -> None:
     assert items[1:] == [
         Record(2, 0, 3, 15, b'{"a":1}', {"a": 1}),
         Record(2, 1, 3, 15, b'{"b":2}', {"b": 2}),
-        Defect(2, 0, 3, 15, "glued", True, line, ""),
+        defect(2, 3, "glued", line, recovered=True),
     ]
     assert totals(reader) == (2, 0, "complete", 19)
 
@@ -145,7 +149,7 @@ def test_a_truncated_object_in_front_of_a_whole_one_is_glued() -> None:
     items, _ = read(line + b"\n")
     assert items == [
         Record(1, 0, 0, 40, b'{"type":"user","id":2}', {"type": "user", "id": 2}),
-        Defect(1, 0, 0, 40, "glued", True, line, ""),
+        defect(1, 0, "glued", line, recovered=True),
     ]
 
 
@@ -153,7 +157,7 @@ def test_objects_with_nuls_between_keep_the_reason_nul() -> None:
     line = b'{"a":1}\0\0{"b":2}'
     items, _ = read(line + b"\n")
     assert [(r.child, r.value) for r in records(items)] == [(0, {"a": 1}), (1, {"b": 2})]
-    assert defects(items) == [Defect(1, 0, 0, 16, "nul", True, line, "")]
+    assert defects(items) == [defect(1, 0, "nul", line, recovered=True)]
 
 
 @pytest.mark.parametrize("tail", [b'{"a":1}', b'{"a":1}\r', b' {"a":1}  ', b'{"a":1}\0'])
@@ -168,7 +172,7 @@ def test_a_last_line_without_newline_that_is_an_object_is_complete(tail: bytes) 
 )
 def test_a_torn_last_line_is_pending(tail: bytes) -> None:
     items, reader = read(b"{}\n" + tail)
-    assert items[1:] == [Defect(2, 0, 3, len(tail), "partial_tail", False, tail, "")]
+    assert items[1:] == [defect(2, 3, "partial_tail", tail)]
     assert totals(reader) == (2, 0, "partial", 3 + len(tail))
 
 
@@ -182,7 +186,7 @@ def test_white_space_without_newline_is_a_blank_line() -> None:
 def test_a_tail_of_nuls_is_padding_and_not_blank(tail: bytes) -> None:
     items, reader = read(b"{}\n" + tail)
     line = tail.rstrip(b"\n")
-    assert items[1:] == [Defect(2, 0, 3, len(line), "nul", False, line, "")]
+    assert items[1:] == [defect(2, 3, "nul", line)]
     assert totals(reader) == (2, 0, "nul_padded", 3 + len(tail))
 
 
@@ -199,7 +203,7 @@ def test_a_file_that_ends_in_nuls_behind_its_last_newline_and_a_torn_line_is_par
 
 def oversize(line_no: int, offset: int, line: bytes) -> Defect:
     digest = hashlib.blake2b(line, digest_size=8).hexdigest()
-    return Defect(line_no, 0, offset, len(line), "oversize", False, line[:HEAD], digest)
+    return defect(line_no, offset, "oversize", line[:HEAD])._replace(length=len(line), digest=digest)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 50, 1 << 20])
@@ -238,7 +242,7 @@ def test_a_line_of_65_megabytes_is_above_the_default_cap(tmp_path: Path) -> None
     length = 68_000_008
     assert items == [
         Record(1, 0, 0, 7, b'{"a":1}', {"a": 1}),
-        Defect(2, 0, 8, length, "oversize", False, b'{"x":"' + b"z" * 4090, digest.hexdigest()),
+        defect(2, 8, "oversize", b'{"x":"' + b"z" * 4090)._replace(length=length, digest=digest.hexdigest()),
         Record(3, 0, 8 + length + 1, 7, b'{"b":2}', {"b": 2}),
     ]
     assert totals(reader) == (3, 0, "complete", 8 + length + 1 + 8)
@@ -267,14 +271,14 @@ class _Failing(io.RawIOBase):
 @pytest.mark.parametrize(
     ("data", "end", "lines"),
     [
-        (b"{}\n", [Defect(2, 0, 3, 0, "io", False, b"", "")], 1),
-        (b'{}\n{"a', [Defect(2, 0, 3, 3, "io", False, b'{"a', "")], 2),
+        (b"{}\n", [defect(2, 3, "io", b"")], 1),
+        (b'{}\n{"a', [defect(2, 3, "io", b'{"a')], 2),
         (
             b'{}\n{"a":1}',
-            [Record(2, 0, 3, 7, b'{"a":1}', {"a": 1}), Defect(2, 0, 3, 7, "io", True, b'{"a":1}', "")],
+            [Record(2, 0, 3, 7, b'{"a":1}', {"a": 1}), defect(2, 3, "io", b'{"a":1}', recovered=True)],
             2,
         ),
-        (b"{}\n  ", [Defect(2, 0, 3, 2, "io", False, b"  ", "")], 2),
+        (b"{}\n  ", [defect(2, 3, "io", b"  ")], 2),
         (b"{}\n" + b"y" * 200, [oversize(2, 3, b"y" * 200)._replace(reason="io")], 2),
     ],
 )
@@ -346,13 +350,19 @@ def test_a_truncated_compressed_file_gives_what_can_be_decoded(
 
 
 @pytest.mark.parametrize(("ending", "pack"), PACKERS)
-def test_all_is_there_when_only_the_last_bytes_of_the_last_piece_are_missing(
-    tmp_path: Path, ending: str, pack: Any
-) -> None:
-    # the cut takes the end mark of the second piece; the first piece and its lines are whole
-    items, reader = read_file(tmp_path / f"s.jsonl{ending}", pack(b'{"a":1}\n') + pack(TEXT)[:12])
-    assert items[0] == Record(1, 0, 0, 7, b'{"a":1}', {"a": 1})
-    assert reader.tail_state == "truncated"
+@pytest.mark.parametrize("rest", [3, 12])
+def test_whole_pieces_in_front_of_a_cut_one_are_all_read(tmp_path: Path, ending: str, pack: Any, rest: int) -> None:
+    # a writer that appends one piece per line, killed in the header of the last
+    items, reader = read_file(tmp_path / f"s.jsonl{ending}", pack(b'{"a":1}\n') * 3000 + pack(TEXT)[:rest])
+    assert [(item.line_no, item.raw) for item in items] == [(n, b'{"a":1}') for n in range(1, 3001)]
+    assert totals(reader) == (3000, 0, "truncated", 24_000)
+
+
+@pytest.mark.parametrize(("ending", "pack"), PACKERS)
+def test_a_line_that_spans_the_cut_is_pending(tmp_path: Path, ending: str, pack: Any) -> None:
+    items, reader = read_file(tmp_path / f"s.jsonl{ending}", pack(b'{"a":1}\n{"b"') + pack(TEXT)[:9])
+    assert items == [Record(1, 0, 0, 7, b'{"a":1}', {"a": 1}), defect(2, 8, "partial_tail", b'{"b"')]
+    assert totals(reader) == (2, 0, "truncated", 12)
 
 
 @pytest.mark.parametrize(("ending", "pack"), PACKERS)
@@ -361,7 +371,7 @@ def test_rubbish_behind_a_piece_is_an_io_defect(tmp_path: Path, ending: str, pac
     assert items == [
         Record(1, 0, 0, 7, b'{"a":1}', {"a": 1}),
         Record(2, 0, 8, 7, b'{"b":2}', {"b": 2}),
-        Defect(3, 0, 16, 0, "io", False, b"", ""),
+        defect(3, 16, "io", b""),
     ]
     assert totals(reader) == (2, 0, "truncated", 16)
 
@@ -379,7 +389,7 @@ def test_a_damaged_deflate_block_is_an_io_defect(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["s.jsonl.gz", "s.jsonl.zst"])
 def test_a_file_that_is_not_what_its_name_says_is_an_io_defect(tmp_path: Path, name: str) -> None:
     items, reader = read_file(tmp_path / name, b'{"plain":"text"}\n')
-    assert items == [Defect(1, 0, 0, 0, "io", False, b"", "")]
+    assert items == [defect(1, 0, "io", b"")]
     assert totals(reader) == (0, 0, "truncated", 0)
 
 

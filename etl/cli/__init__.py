@@ -12,7 +12,7 @@ import sys
 import click
 
 from etl.cli.load import demo, load
-from etl.cli.read import check, providers, report, show, sql
+from etl.cli.read import check, providers, report, schema, show, sql
 from etl.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, SessionmartError
 
 
@@ -29,7 +29,7 @@ def _version(context: click.Context, _parameter: click.Parameter, value: bool) -
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
 )
 def main() -> None:
-    r"""Turn the session files of coding agents into one DuckDB store you can query and trust.
+    """Turn the session files of coding agents into one DuckDB store you can query and trust.
 
     \b
     Example:
@@ -39,7 +39,7 @@ def main() -> None:
     """
 
 
-for _command in (load, report, sql, show, check, providers, demo):
+for _command in (load, report, sql, show, check, providers, schema, demo):
     main.add_command(_command)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @quiet_option
 def load(names: tuple[str, ...], home: str | None, roots: tuple[str, ...], host: str | None, db: str | None, fmt: str,
          *, quiet: bool) -> int:  # fmt: skip
-    r"""Find session trees and bring the store up to date.
+    """Find session trees and bring the store up to date.
 
     With --home the environment of this machine (XDG_*, provider overrides) is ignored. With --root alone only the
     providers it names are loaded.
@@ -135,7 +135,7 @@ def _as_json(report: Report) -> list[str]:
 @click.command()
 @click.option("--keep", type=click.Path(), default=None, metavar="FILE", help="Keep the store of the demo as FILE.")
 def demo(keep: str | None) -> int:
-    r"""Load the example tree that ships with sessionmart and print the 40-session Qoder report.
+    """Load the example tree that ships with sessionmart and print the 40-session Qoder report.
 
     \b
     Example:

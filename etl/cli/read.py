@@ -25,7 +25,7 @@ _REPORTS = ("qoder",)
 )
 @format_option
 def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
-    r"""Print a report; without a NAME, list them.
+    """Print a report; without a NAME, list them.
 
     json, jsonl and csv give one table: the row of kind total first, then the sessions.
 
@@ -67,7 +67,7 @@ def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
 @click.option("--seconds", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Stop after so long.")
 @click.option("--memory", default="2GB", show_default=True, help="Memory limit of the query.")
 def sql(query: str | None, file: TextIO | None, db: str | None, fmt: str, seconds: float, memory: str) -> int:
-    r"""Run one SQL query on the store, read-only; `-` reads it from stdin.
+    """Run one SQL query on the store, read-only; `-` reads it from stdin.
 
     No files, no settings, no writing: what a query can reach is the store alone.
 
@@ -90,7 +90,7 @@ def sql(query: str | None, file: TextIO | None, db: str | None, fmt: str, second
 @click.argument("session")
 @db_option
 def show(session: str, db: str | None) -> int:
-    r"""Read one session as text: dialogue and tool calls in order.
+    """Read one session as text: dialogue and tool calls in order.
 
     SESSION is a key such as qoder:3915f6e3-..., a native id, or the beginning of one.
 
@@ -109,7 +109,7 @@ def show(session: str, db: str | None) -> int:
 @format_option
 @quiet_option
 def check(db: str | None, fmt: str, *, quiet: bool) -> int:
-    r"""Run every check on the store; exit 1 when a promise is broken.
+    """Run every check on the store; exit 1 when a promise is broken.
 
     A row per check that found something: broken is a fault of sessionmart, finding is a fact about the data.
 
@@ -145,7 +145,7 @@ def check(db: str | None, fmt: str, *, quiet: bool) -> int:
 @click.option("--home", type=click.Path(exists=True, file_okay=False), help="Look below DIR instead of your home.")
 @format_option
 def providers(home: str | None, fmt: str) -> int:
-    r"""List the providers, where their session files are looked for, and which of those folders exist.
+    """List the providers, where their session files are looked for, and which of those folders exist.
 
     \b
     Example:
@@ -175,4 +175,40 @@ def providers(home: str | None, fmt: str) -> int:
         ]
     text = [(name, pa.string()) for name in ("provider", "title", "realm", "store_kind", "path")]
     emit_table(pa.Table.from_pylist(rows, schema=pa.schema([*text, ("exists", pa.bool_())])), fmt)
+    return EXIT_OK
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable: every object with its columns.")
+def schema(*, as_json: bool) -> int:
+    """Print the tables, views and macros of a store with a sentence per column (docs/tables.md).
+
+    \b
+    Example:
+      sessionmart schema --json
+    """
+    from etl.sqlfiles import tables_markdown
+    from etl.store import described
+
+    objects, types = described()
+    if not as_json:
+        emit([tables_markdown(objects, types)])
+        return EXIT_OK
+    import orjson
+
+    meanings = {item.name: dict(item.columns) for item in objects}
+    listed = [
+        {
+            "name": item.name,
+            "kind": item.kind,
+            "grain": item.grain,
+            "about": item.about,
+            "columns": [
+                {"name": name, "type": kind, "about": meanings[item.name].get(name)} for name, kind in types[item.name]
+            ],
+        }
+        for item in objects
+        if item.name in types
+    ]
+    emit([orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode() + "\n"])
     return EXIT_OK

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from etl.mask_rules.context import CONTEXT, NAMED, NAMED_CUE
+from etl.mask_rules.context import CONTEXT, NAMED, NAMED_CONFIRM, NAMED_CUE
 from etl.mask_rules.formats import BLOCKS, TOKENS, WEBHOOKS, Group, Rule
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _grouped(rules: tuple[Rule, ...], literals: int) -> Iterator[Group]:
     lead = 0
     for rule in sorted(rules, key=_lead):
         more = _cues(rule)
-        if members and (len(cues) + len(more) > literals or _lead(rule) > max(lead, 2)):
+        if members and (len(cues) + len(more) > literals or _lead(rule) > lead):
             yield Group("|".join(dict.fromkeys(cues)), tuple(members))
             members, cues = [], []
         lead = _lead(rule)
@@ -50,4 +50,4 @@ def _grouped(rules: tuple[Rule, ...], literals: int) -> Iterator[Group]:
     yield Group("|".join(dict.fromkeys(cues)), tuple(members))
 
 
-GROUPS: Final = (*_grouped((*BLOCKS, *WEBHOOKS, *TOKENS, *CONTEXT), 40), Group(NAMED_CUE, NAMED))
+GROUPS: Final = (*_grouped((*BLOCKS, *WEBHOOKS, *TOKENS, *CONTEXT), 40), Group(NAMED_CUE, NAMED, NAMED_CONFIRM))

@@ -58,7 +58,8 @@ CONTEXT: tuple[Rule, ...] = (
         rf"https?:{_SLASHES}",
         rf"{WORD}{{20,}}",
         "random",
-        "http",
+        "://",
+        ":\\",
         after=r"@[A-Za-z0-9]",
         cues=(f"://{WORD}{{20,}}@", rf":\\+/\\+/{WORD}{{20,}}@"),
     ),
@@ -68,6 +69,7 @@ CONTEXT: tuple[Rule, ...] = (
         r"[A-Za-z0-9._~+/=:|-]{8,}",
         "header",
         *_cases("authorization"),
+        cues=_followed(rf"""["'`\\ \t]*[:=,]>?["'`\\ \t]*{_SCHEME}""", "authorization"),
     ),
     _near(
         "basic-auth",
@@ -92,6 +94,7 @@ CONTEXT: tuple[Rule, ...] = (
         r"[A-Za-z0-9._~+/-]{16,}={0,2}",
         "random",
         *_cases("bearer"),
+        cues=_followed(r"(?:[ \t]|%20)+[A-Za-z0-9._~+/-]{16}", "bearer"),
     ),
     _near(
         "set-cookie",
@@ -99,6 +102,7 @@ CONTEXT: tuple[Rule, ...] = (
         r"""[^\s;"'`\\,<>]{8,}""",
         "url",
         *_cases("cookie"),
+        cues=_followed(rf"""["'`\\ \t]*[:,= ][\["'`\\ \t]*{_NAME_CHARS}+=""", "cookie"),
     ),
     _near(
         "cookie",
@@ -106,6 +110,7 @@ CONTEXT: tuple[Rule, ...] = (
         rf"{_COOKIE}(?:;[ ]?{_COOKIE})*",
         "cookie",
         *_cases("cookie"),
+        cues=_followed(rf"""["'`\\ \t]*[:,= ][\["'`\\ \t]*{_NAME_CHARS}+=""", "cookie"),
     ),
     _near(
         "curl-user",
@@ -296,4 +301,11 @@ NAMED: tuple[Rule, ...] = (
     _element("xml-secret", _KEY, _KEY_HINTS, "value"),
     *_assignments("generic-password", _LOGIN, _LOGIN_HINTS, "password-"),
     *_assignments("generic-api-key", _KEY, _KEY_HINTS, ""),
+)
+
+# All of ``NAMED`` in one, for the few rows the cue leaves: a name, a sign of assignment, a value with a digit.
+NAMED_CONFIRM = (
+    rf"(?i:{_LOGIN}|{_KEY}|(?:aws|secret|dd|datadog)[a-z_.-]*key|x-[a-z-]*)"
+    rf"{_STAGE}[A-Z0-9_]*(?:{_ASSIGN}|[ \t]*,[ \t]*|>)"
+    rf"""(?:[\\"'`& ]|quot;)*(?:[^\s"'`]*[0-9!@#$%^&*?+~|]|[^\s"'`\\<]{{6}})"""
 )

@@ -48,10 +48,14 @@ class Rule(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Rules that are tried together, and the one expression that picks the rows to try them on."""
+    """Rules that are tried together, and the one expression that picks the rows to try them on.
+
+    ``confirm``: a stricter condition, too slow for the whole column, that the picked rows must also fulfil.
+    """
 
     cue: str
     rules: tuple[Rule, ...]
+    confirm: str = ""
 
 
 EDGE = r"(?-u:\b)"
@@ -194,7 +198,11 @@ TOKENS: tuple[Rule, ...] = (
         cues=("key-[0-9a-zA-Z]{32}",),
     ),
     word(
-        "mailgun-api-key", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}", "-", right=True, cues=("-[0-9a-f]{8}-[0-9a-f]{8}",)
+        "mailgun-api-key",
+        r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}",
+        *(f"-{digit}" for digit in "0123456789abcdef"),
+        right=True,
+        cues=("-[0-9a-f]{8}-[0-9a-f]{8}",),
     ),
     word("mailchimp-api-key", r"[0-9a-f]{32}-us[0-9]{1,2}", "-us", right=True, cues=("-us[0-9]",)),
     word("brevo-api-key", r"x(?:keysib|smtpsib)-[0-9a-f]{40,}(?:-[A-Za-z0-9]{10,})?", "xkeysib-", "xsmtpsib-"),
@@ -260,7 +268,7 @@ TOKENS: tuple[Rule, ...] = (
     word(
         "discord-bot-token",
         rf"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){{5,}}[A-Za-z0-9]{{0,4}}\.{WORD}{{6}}\.{WORD}{{25,}}",
-        ".",
+        *(a + b for a in "MNO" for b in "DTjz"),
         cues=("(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4}",),
     ),
     word("heroku-api-key", rf"HRKU-{WORD}{{20,}}", "HRKU-"),

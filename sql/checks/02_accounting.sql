@@ -24,7 +24,7 @@ having count(r.line_no) <> s.rejected_lines;
 -- check: failed_sources
 -- severity: broken
 -- about: no adapter stumbled over a source
-select source_id, coalesce(note, 'failed') as detail from facts.sources where tail_state = 'failed' and note not like 'check %';
+select source_id, coalesce(note, 'failed') as detail from facts.sources where tail_state = 'failed' and coalesce(note, '') not like 'check %';
 
 -- check: dangling_sources
 -- severity: broken

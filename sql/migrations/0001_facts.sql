@@ -162,7 +162,7 @@ create table facts.content_blocks (
 --   into_line_no: line of the row it stands in
 --   into_child: child of that row
 --   into_block: block of that row
---   reason: why
+--   reason: resend, snapshot or human_input
 create table facts.merges (
     source_id varchar,
     line_no bigint,
@@ -187,7 +187,7 @@ create table facts.merges (
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   session_id: provider[.realm]:native id
 --   role: user, assistant or system
---   kind: see the closed list in docs/tables.md
+--   kind: prompt (a person asked), steer, command, shell, text, thinking, question, answer, summary (of a compaction), context (injected), objective (a sub-agent's task), notice, error_notice or discarded
 --   text: masked text
 --   text_chars: characters before masking
 --   digest: blake2b-64 of the stored (masked) content
@@ -516,7 +516,7 @@ create table facts.session_facts (
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   session_id: provider[.realm]:native id
---   kind: see the closed list in docs/tables.md
+--   kind: compaction, attachment, interrupt, error, permission, context_size, system, …
 --   subtype: finer kind
 --   summary: first 200 characters, masked
 --   attrs: masked canonical JSON of scalar details
@@ -572,7 +572,7 @@ create table facts.files_touched (
 --   source_id: the source that owns the row
 --   unit: line, record or item
 --   disposition: used, skipped, unknown, rejected; for lines also blank and pending
---   kind: see the closed list in docs/tables.md
+--   kind: type of the record or item, or the reason of a rejected line
 --   n: how many
 --   first_line: line of the first one
 create table facts.record_census (
@@ -595,7 +595,7 @@ create table facts.record_census (
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   byte_offset: byte offset of the line
 --   length: bytes of the line without its end
---   reason: why
+--   reason: malformed, partial_tail, glued, invalid_shape, oversize, nul, surrogate, depth, not_object, encoding, io or not_a_file
 --   recovered: the line still gave rows
 --   head: first 200 characters, masked
 --   digest: blake2b-64 of the stored (masked) content

@@ -10,7 +10,7 @@
 --   child: index of the record inside a framed or glued line, else 0
 --   owner_source_id: source of the owner
 --   owner_line_no: line of the owner
---   reason: why
+--   reason: resume, fork, compaction, replay, resend or duplicate_store
 create table mart.copies (
     source_id varchar,
     line_no bigint,
@@ -29,7 +29,7 @@ create table mart.copies (
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
 --   native_id: the provider's own id; a sub-agent's adds its parent
---   kind: see the closed list in docs/tables.md
+--   kind: root, subagent, fork or internal
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
 --   title_source: where the title is from
 --   parent_session_id: session that spawned it, or that it was forked from
@@ -46,7 +46,7 @@ create table mart.copies (
 --   models: all models, sorted
 --   started_at: start
 --   ended_at: end
---   status: see the closed list in docs/tables.md
+--   status: completed, failed or open, judged by the log alone
 --   prompts: distinct messages a person asked with (kinds prompt and command)
 --   assistant_messages: distinct assistant messages
 --   text_rows: rows of kind text
@@ -127,7 +127,7 @@ create table mart.sessions (
 --   first_token_us: time to the first token, microseconds
 --   tool_wall_us: union of the tool calls' intervals, microseconds
 --   tool_sum_us: sum of the tool calls' latencies, microseconds
---   status: see the closed list in docs/tables.md
+--   status: completed, failed, cancelled, superseded or open
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why
@@ -162,7 +162,7 @@ create table mart.turns (
 --   turn_no: turn, from 1; 0 before the first
 --   fact_id: deterministic id of the row: its source, table and place
 --   role: user, assistant or system
---   kind: see the closed list in docs/tables.md
+--   kind: prompt (a person asked), steer, command, shell, text, thinking, question, answer, summary (of a compaction), context (injected), objective (a sub-agent's task), notice, error_notice or discarded
 --   ts: when, as the record says
 --   model: model as the log names it
 --   message_key: message
@@ -203,7 +203,7 @@ create table mart.dialogue (
 --   result_bytes: bytes of the result
 --   is_error: as the log says; NULL where it does not
 --   exit_code: exit code of a command
---   status: see the closed list in docs/tables.md
+--   status: ok, error, denied, cancelled, interrupted, background or missing_result
 --   started_at: start
 --   ended_at: end
 --   latency_us: best latency, microseconds; NULL where nothing times the call
@@ -226,7 +226,7 @@ create table mart.dialogue (
 --   command_head: first 200 characters of the command, masked
 --   branch: live, or dead (rewound, replaced)
 --   is_copy: a copy whose owner is in the store
---   anomaly: what is odd about its times or results
+--   anomaly: NULL, result_before_call, clock_step, duplicate_result or conflicting_result
 create table mart.tool_calls (
     session_id varchar,
     call_key varchar,

@@ -10,7 +10,7 @@
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
 --   native_id: the provider's own id; a sub-agent's adds its parent
---   kind: see the closed list in docs/tables.md
+--   kind: root, subagent, fork or internal
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
 --   title_source: where the title is from
 --   parent_session_id: session that spawned it, or that it was forked from
@@ -27,7 +27,7 @@
 --   models: all models, sorted
 --   started_at: start
 --   ended_at: end
---   status: see the closed list in docs/tables.md
+--   status: completed, failed or open, judged by the log alone
 --   prompts: distinct messages a person asked with (kinds prompt and command)
 --   assistant_messages: distinct assistant messages
 --   text_rows: rows of kind text
@@ -71,7 +71,7 @@ select * from mart.sessions;
 --   first_token_ms: time to the first token, milliseconds
 --   tool_wall_ms: union of the tool calls' intervals, milliseconds
 --   tool_sum_ms: sum of the tool calls' latencies, milliseconds
---   status: see the closed list in docs/tables.md
+--   status: completed, failed, cancelled, superseded or open
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why
@@ -95,7 +95,7 @@ join mart.sessions s using (session_id);
 --   seq: order inside the session
 --   turn_no: turn, from 1; 0 before the first
 --   role: user, assistant or system
---   kind: see the closed list in docs/tables.md
+--   kind: prompt (a person asked), steer, command, shell, text, thinking, question, answer, summary (of a compaction), context (injected), objective (a sub-agent's task), notice, error_notice or discarded
 --   text: masked text
 --   ts: when, as the record says
 --   model: model as the log names it
@@ -133,7 +133,7 @@ where not m.is_copy and m.branch = 'live';
 --   name: tool name in the shared vocabulary
 --   name_raw: tool name as the log has it
 --   mcp_server: MCP server of the tool
---   status: see the closed list in docs/tables.md
+--   status: ok, error, denied, cancelled, interrupted, background or missing_result
 --   started_at: start
 --   ended_at: end
 --   latency_ms: best latency, milliseconds
@@ -160,7 +160,7 @@ where not m.is_copy and m.branch = 'live';
 --   is_error: as the log says; NULL where it does not
 --   exit_code: exit code of a command
 --   branch: live, or dead (rewound, replaced)
---   anomaly: what is odd about its times or results
+--   anomaly: NULL, result_before_call, clock_step, duplicate_result or conflicting_result
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
 create view main.tool_calls as
@@ -192,7 +192,7 @@ where not c.is_copy;
 --   name: tool name in the shared vocabulary
 --   mcp_server: MCP server of the tool
 --   model: model as the log names it
---   status: see the closed list in docs/tables.md
+--   status: ok, error, denied, cancelled, interrupted, background or missing_result
 --   started_at: start
 --   latency_ms: best latency, milliseconds
 --   pair_ms: request to result of the same source, milliseconds
@@ -284,7 +284,7 @@ where not f.is_copy;
 --   realm: NULL, cn, work or ide: separate worlds of one provider
 --   project: name of the project: last part of the working folder
 --   session_id: provider[.realm]:native id
---   kind: see the closed list in docs/tables.md
+--   kind: compaction, attachment, interrupt, error, permission, context_size, system, …
 --   subtype: finer kind
 --   summary: first 200 characters, masked
 --   attrs: masked canonical JSON of scalar details
@@ -362,7 +362,7 @@ select * from facts.sources;
 --   source_id: the source that owns the row
 --   unit: line, record or item
 --   disposition: used, skipped, unknown, rejected; for lines also blank and pending
---   kind: see the closed list in docs/tables.md
+--   kind: type of the record or item, or the reason of a rejected line
 --   n: how many
 --   first_line: line of the first one
 create view main.record_census as
@@ -379,7 +379,7 @@ select * from facts.record_census;
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   byte_offset: byte offset of the line
 --   length: bytes of the line without its end
---   reason: why
+--   reason: malformed, partial_tail, glued, invalid_shape, oversize, nul, surrogate, depth, not_object, encoding, io or not_a_file
 --   recovered: the line still gave rows
 --   head: first 200 characters, masked
 --   digest: blake2b-64 of the stored (masked) content
@@ -426,7 +426,7 @@ select * from facts.redactions;
 --   child: index of the record inside a framed or glued line, else 0
 --   owner_source_id: source of the owner
 --   owner_line_no: line of the owner
---   reason: why
+--   reason: resume, fork, compaction, replay, resend or duplicate_store
 create view main.copies as
 select * from mart.copies;
 
@@ -528,7 +528,7 @@ left join (
 --   prompt_at: when it was asked
 --   prompt: the prompt's text
 --   what_followed: rows after the prompt, in order
---   status: see the closed list in docs/tables.md
+--   status: completed, failed, cancelled, superseded or open
 create view main.last_turn as
 with last as (
     select session_id, max(turn_no) as turn_no from mart.turns group by session_id
@@ -553,7 +553,7 @@ group by all;
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
 --   project: name of the project: last part of the working folder
---   kind: see the closed list in docs/tables.md
+--   kind: root or fork
 --   started_at: start
 --   ended_at: end
 --   prompts: distinct messages a person asked with (kinds prompt and command)
@@ -593,7 +593,7 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
 --   project: name of the project: last part of the working folder
---   kind: see the closed list in docs/tables.md
+--   kind: root or fork
 --   started_at: start
 --   ended_at: end
 --   prompts: distinct messages a person asked with (kinds prompt and command)
