@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -41,12 +41,9 @@ _LOOK_BACK = 64
 _BACKSLASH = ord("\\")
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-# Numbers stay text here: only the end of the object is wanted, and int() refuses more than 4300 digits.
-_BOUNDARY = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+# Only the end of the object is wanted: numbers stay text (int() refuses more than 4300 digits), and an object with NaN
+# is refused later by the strict decoder.
+_BOUNDARY = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
 def decode_line(raw: bytes) -> tuple[dict[str, Any] | None, str | None]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from etl import providers
 from etl.assemble import Fold
 from etl.decode import decode_line
-from etl.errors import StoreError
+from etl.errors import SessionmartError, StoreError
 from etl.finish import finish
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, open_stream
 from etl.mask import MASK_VERSION
@@ -69,7 +69,7 @@ class Extracted:
         )
 
 
-class _Unstorable(Exception):
+class _Unstorable(SessionmartError):
     """Gathered rows hold a value that its column cannot hold (an integer over 64 bits, say): a fault of an adapter."""
 
 
@@ -87,11 +87,11 @@ def extract(found: Sequence[Found], folder: str, label: str, key: bytes, flush_b
     row with its reason; the others go on.
     """
     try:
-        return _extract_batch(found, _Writer(folder, label, key, flush_bytes), key)
+        return _extract_batch(found, _Writer(folder, label, key, flush_bytes))
     except _Unstorable as error:
         if len(found) == 1:
             writer = _Writer(folder, f"{label}x", key, flush_bytes)
-            _failed(found[0], writer, key, error.__cause__ or error)
+            _failed(found[0], writer, error.__cause__ or error)
             writer.flush()
             return writer.extracted
     # which source gave it is not seen from the columns: each half is extracted again (parts are not yet handed over)
@@ -142,7 +142,7 @@ class _Writer:
         try:
             tables = finish(self.buffers, self.key)
         except Exception as error:
-            raise _Unstorable from error
+            raise _Unstorable(f"rows cannot be stored: {_describe(error)}") from error
         for table, rows in tables.items():
             path = os.path.join(self.folder, f"{self.label}-{self.number:05d}-{table}.parquet")
             try:

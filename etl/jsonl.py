@@ -221,7 +221,7 @@ class JsonlReader:
     def _end(self, offset: int) -> Iterator[Record | Defect]:
         """The rest without a newline, the state of the tail, and the failure of the read if there was one."""
         tail = self._tail
-        state = "nul_padded" if self._padding_line and self._padding_line == self.lines and not tail else "complete"
+        state = "nul_padded" if self._padding_line and self._padding_line == self.lines else "complete"
         if isinstance(tail, _LongLine):
             self.lines += 1
             state = "nul_padded" if tail.nul_only else "partial"

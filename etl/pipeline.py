@@ -80,10 +80,10 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
     Raises StoreError when the store cannot be replaced, BrokenPromise when a check names a fault of ours and no source;
     then nothing is published.
     """
-    _prepare(request.db)
+    db = os.path.abspath(request.db)
+    folder = _prepare(db)
     started = clock()
-    report = Report(f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{os.getpid()}", request.db)
-    folder = tempfile.mkdtemp(prefix=".sessionmart-", dir=os.path.dirname(request.db))
+    report = Report(f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{os.getpid()}", db)
     try:
         found = _discover(request, report)
         watch = _Stopwatch(clock, report)
@@ -103,7 +103,7 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
             watch.lap("resolve and check")
             report.peak_rss = _peak_rss()
             builder.finish(os.urandom(8).hex(), request.version, _load_row(request, report, started, clock()))
-        publish(built, request.db)
+        publish(built, db)
         watch.lap("publish")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,19 +123,22 @@ class _Stopwatch:
         self.last = now
 
 
-def _prepare(db: str) -> None:
+def _prepare(db: str) -> str:
+    """A folder of this run beside the store, once it is sure that the store may be replaced."""
     folder = os.path.dirname(db)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make the folder of the store, {folder}: {error.strerror}") from error
-    if not os.access(folder, os.W_OK):
-        raise StoreError(f"the folder of the store cannot be written: {folder}")
     if os.path.isdir(db):
         raise StoreError(f"{db} is a folder")
     refuse_stale_wal(db)
     if os.path.exists(db):
         inspect(db)  # never replaces a file that is no store, or one of a newer version
+    try:
+        return tempfile.mkdtemp(prefix=".sessionmart-", dir=folder)
+    except OSError as error:
+        raise StoreError(f"the folder of the store cannot be written: {folder}: {error.strerror}") from error
 
 
 def _discover(request: Request, report: Report) -> list[Found]:

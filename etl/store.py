@@ -33,20 +33,18 @@ _STORAGE: Final = "v1.4.0"
 _ROW_GROUP: Final = 16_384
 _MEMORY: Final = "512MB"
 #: Tables without the usual place: they go in as they are, before the others.
-#: What a source that failed does not say.
-_COUNTS_NOTHING: Final = ", ".join(
-    f"{column} = null"
-    for column in (
-        *("native_session_id", "session_id", "lines", "blank_lines", "rejected_lines", "user_records"),
-        *("direct_user_records", "assistant_messages", "thinking_blocks", "call_records", "result_records"),
-        *("paired_records", "head_digest"),
-    )
-)
-#: What resolve makes: a session whose only source is taken out must not stay.
-_CONCLUDED: Final = (
-    *("copies", "sessions", "turns", "dialogue", "tool_calls", "model_calls", "files_touched", "session_links"),
-)
 _PLAIN: Final = ("merges", "content_blocks", "record_census", "rejects", "conflicts", "redactions")
+#: Tables of mart that resolve fills.
+_CONCLUDED: Final = (
+    *("copies", "sessions", "turns", "dialogue"),
+    *("tool_calls", "model_calls", "files_touched", "session_links"),
+)
+#: Columns of facts.sources that say what a source holds: a source that is taken out says nothing.
+_SAID: Final = (
+    *("native_session_id", "session_id", "lines", "blank_lines", "rejected_lines", "user_records"),
+    *("direct_user_records", "assistant_messages", "thinking_blocks", "call_records", "result_records"),
+    *("paired_records", "head_digest"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +120,16 @@ class Builder:
         return run_checks(self.connection)
 
     def quarantine(self, sources: Mapping[str, str]) -> None:
-        """Takes the rows of sources out, and what was concluded from them; their row in facts.sources says ``failed`` and
-        which check it was, and counts nothing. Resolve again after it.
+        """Takes the rows of sources out, and what was concluded from them; their row in facts.sources says ``failed``
+        and which check it was, and counts nothing. Resolve again after it.
         """
+        silence = ", ".join(f"{column} = null" for column in _SAID)
         for source_id, check in sources.items():
             for table in TABLES:
                 if table != "sources":
                     self.connection.execute(f"delete from facts.{table} where source_id = ?", [source_id])
             self.connection.execute(
-                f"update facts.sources set tail_state = 'failed', note = ?, {_COUNTS_NOTHING} where source_id = ?",
+                f"update facts.sources set tail_state = 'failed', note = ?, {silence} where source_id = ?",
                 [f"check {check}", source_id],
             )
         for table in _CONCLUDED:

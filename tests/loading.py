@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,13 +59,30 @@ def build(batches: Sequence[Sequence[Found]], folder: Path, flush_bytes: int = F
     No check is run and nothing is quarantined: use it where faults are provoked. ``with build(…) as builder``.
     """
     parts_folder = folder / "parts"
-    os.makedirs(parts_folder)
+    parts_folder.mkdir(parents=True)
     parts = [
         (part.table, part.path)
         for n, batch in enumerate(batches)
         for part in extract(batch, str(parts_folder), f"task{n}", KEY, flush_bytes).parts
     ]
+    return conclude(parts, folder)
+
+
+def conclude(parts: Sequence[tuple[str, str]], folder: Path) -> store.Builder:
+    """A resolved, unpublished store of Parquet parts (table, file), as ``build`` gives it."""
     builder = store.Builder(str(folder / "built.duckdb"), str(folder / "spill"))
     builder.load(store.by_table(parts), "load-1")
     builder.resolve()
     return builder
+
+
+def join_trees(folder: Path, provider: str, cases: Sequence[str]) -> Path:
+    """One home made of the trees of several cases of ``fixtures/<provider>``; no two of them may hold the same path."""
+    for case in cases:
+        tree = FIXTURES / provider / case / "tree"
+        for path in (path for path in tree.rglob("*") if path.is_file()):
+            target = folder / path.relative_to(tree)
+            assert not target.exists(), f"{case}: {path.relative_to(tree)} stands in another case"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    return folder

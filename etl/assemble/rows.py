@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from etl.assemble.envelope import is_raw_envelope
-from etl.keys import fact_id, table_salt
-from etl.schema import TABLES
+from etl.keys import BLOCK_SHIFT, CHILD_SHIFT
 from etl.shape import canonical
 
 if TYPE_CHECKING:
@@ -39,24 +38,28 @@ class Rows:
 
     def __init__(self, source_id: str, buffers: Buffers) -> None:
         self.source_id, self.buffers = source_id, buffers
-        self._salts = {name: table_salt(source_id, name) for name in TABLES}
-        self._ordinals: dict[tuple[str, int | None], int] = {}
+        self._ordinals: dict[str, int] = {}
+        buffers.begin(source_id)
 
     def open_record(self) -> None:
         """A record begins: its rows are numbered afresh."""
         self._ordinals.clear()
 
-    def _place(self, at: RecordOpened, table: str, block: int | None) -> tuple[Any, ...]:
-        """Provenance of the next row of a table at a block of a record; a further row there gets the next ordinal."""
-        ordinal = self._ordinals.get((table, block), 0)
-        self._ordinals[table, block] = ordinal + 1
-        key = fact_id(self._salts[table], at.line_no, at.child, block, ordinal)
-        return (key, self.source_id, at.line_no, at.row_key, at.child, block)
+    def _slot(self, at: RecordOpened, table: str, block: int | None) -> int:
+        """The place of a row inside its line. Rows that are no content item are numbered per table."""
+        if block is not None:
+            return at.child << CHILD_SHIFT | (block + 1) << BLOCK_SHIFT
+        ordinal = self._ordinals[table] = self._ordinals.get(table, -1) + 1
+        if at.row_key is not None:
+            buffer = self.buffers[table]
+            buffer.row_keys[len(buffer)] = at.row_key
+        return at.child << CHILD_SHIFT | ordinal
 
     def record(self, at: RecordOpened) -> None:
         """A row of facts.records."""
         self.buffers["records"].add(
-            *self._place(at, "records", None),
+            at.line_no,
+            self._slot(at, "records", None),
             at.session_id,
             at.kind,
             at.role,
@@ -74,8 +77,18 @@ class Rows:
         """Rows of facts.content_blocks: what the inventory walker saw in the record."""
         add = self.buffers["content_blocks"].add
         for b in blocks:
-            place = self._place(at, "content_blocks", b.block)
-            add(*place, at.session_id, b.role, b.block_type, b.leaf_type, b.leaf_chars, b.item_id, b.disposition)
+            slot = self._slot(at, "content_blocks", b.block)
+            add(
+                at.line_no,
+                slot,
+                at.session_id,
+                b.role,
+                b.block_type,
+                b.leaf_type,
+                b.leaf_chars,
+                b.item_id,
+                b.disposition,
+            )
 
     def merge(self, place: Place, into: Place, reason: str) -> None:
         """A row of facts.merges: the block (None: the whole record) at a place stands in another row."""
@@ -113,7 +126,8 @@ class Rows:
     def dialogue(self, at: RecordOpened, event: Dialogue) -> None:
         """A row of facts.dialogue; whether it is a raw envelope is decided here, on unmasked text."""
         self.buffers["dialogue"].add(
-            *self._place(at, "dialogue", event.block),
+            at.line_no,
+            self._slot(at, "dialogue", event.block),
             at.session_id,
             event.role,
             event.kind,
@@ -139,7 +153,8 @@ class Rows:
     def request(self, at: RecordOpened, event: ToolRequest, key: str, args: str | None, ts: int | None) -> None:
         """A row of facts.tool_requests, and one of facts.files_touched for each path it names."""
         self.buffers["tool_requests"].add(
-            *self._place(at, "tool_requests", event.block),
+            at.line_no,
+            self._slot(at, "tool_requests", event.block),
             at.session_id,
             key,
             "synthesised" if event.call_id is None else "native",
@@ -158,13 +173,14 @@ class Rows:
             event.batch_key,
         )
         for path, op in event.files:
-            place = self._place(at, "files_touched", event.block)
-            self.buffers["files_touched"].add(*place, at.session_id, key, path, op)
+            slot = self._slot(at, "files_touched", event.block)
+            self.buffers["files_touched"].add(at.line_no, slot, at.session_id, key, path, op)
 
     def result(self, at: RecordOpened, event: ToolResult, key: str) -> None:
         """A row of facts.tool_results."""
         self.buffers["tool_results"].add(
-            *self._place(at, "tool_results", event.block),
+            at.line_no,
+            self._slot(at, "tool_results", event.block),
             at.session_id,
             key,
             event.text,
@@ -183,7 +199,8 @@ class Rows:
     def span(self, at: RecordOpened, event: ToolSpan) -> None:
         """A row of facts.tool_spans."""
         self.buffers["tool_spans"].add(
-            *self._place(at, "tool_spans", None),
+            at.line_no,
+            self._slot(at, "tool_spans", None),
             at.session_id,
             event.call_id,
             event.span,
@@ -196,7 +213,8 @@ class Rows:
     def turn_mark(self, at: RecordOpened, event: TurnMark) -> None:
         """A row of facts.turn_marks."""
         self.buffers["turn_marks"].add(
-            *self._place(at, "turn_marks", None),
+            at.line_no,
+            self._slot(at, "turn_marks", None),
             at.session_id,
             event.mark,
             event.native_turn_id,
@@ -213,7 +231,8 @@ class Rows:
     def model_call(self, at: RecordOpened, event: ModelCall) -> None:
         """A row of facts.model_calls."""
         self.buffers["model_calls"].add(
-            *self._place(at, "model_calls", None),
+            at.line_no,
+            self._slot(at, "model_calls", None),
             at.session_id,
             event.request_key,
             at.message_key,
@@ -225,21 +244,23 @@ class Rows:
 
     def session_fact(self, at: RecordOpened, event: SessionFact) -> None:
         """A row of facts.session_facts."""
-        place = self._place(at, "session_facts", None)
+        slot = self._slot(at, "session_facts", None)
         ts = at.ts if event.ts is None else event.ts
-        self.buffers["session_facts"].add(*place, at.session_id, event.key, event.value, ts)
+        self.buffers["session_facts"].add(at.line_no, slot, at.session_id, event.key, event.value, ts)
 
     def event(self, at: RecordOpened, event: SessionEvent) -> None:
         """A row of facts.events."""
         attrs = canonical(dict(event.attrs)) if event.attrs else None
-        place = self._place(at, "events", None)
-        self.buffers["events"].add(*place, at.session_id, event.kind, event.subtype, event.summary, attrs, at.ts)
+        slot = self._slot(at, "events", None)
+        self.buffers["events"].add(
+            at.line_no, slot, at.session_id, event.kind, event.subtype, event.summary, attrs, at.ts
+        )
 
     def provider_row(self, at: RecordOpened, event: ProviderRow) -> None:
         """A row of a table that only one provider fills."""
-        place = self._place(at, event.table, event.values.get("block"))
-        columns = TABLES[event.table].names[len(place) :]
-        self.buffers[event.table].add(*place, *(event.values.get(name) for name in columns))
+        slot = self._slot(at, event.table, event.values.get("block"))
+        buffer = self.buffers[event.table]
+        buffer.add(at.line_no, slot, *(event.values.get(name) for name in buffer.names[2:]))
 
 
 def usage_values(event: ModelCall) -> tuple[Any, ...]:

@@ -100,7 +100,7 @@ CONTEXT: tuple[Rule, ...] = (
         "set-cookie",
         rf"(?i:set-cookie){QUOTE}?[ \t]*[:,][ \t]*\[?{QUOTE}?{_NAME_CHARS}+=",
         r"""[^\s;"'`\\,<>]{8,}""",
-        "url",
+        "header",
         *_cases("cookie"),
         cues=_followed(rf"""["'`\\ \t]*[:,= ][\["'`\\ \t]*{_NAME_CHARS}+=""", "cookie"),
     ),
@@ -229,16 +229,22 @@ _EQ = rf"(?:{QUOTE}\]?)?[ \t]*(?::=|=>|[:=])[ \t]*{_TYPE}"
 _ASSIGN = rf"(?:{_EQ}|{QUOTE}?[ ]*,?(?:\s|\\n)*{QUOTE}?(?i:value){QUOTE}?[ ]?[:=][ ]?)"
 NAMED_CUE = (
     _any("pass", "pwd", "_pw", "token", "secret", "cred", "auth", "key") + "[A-Za-z0-9_-]*"
-    r"(?:[^A-Za-z0-9:=]*(?:&?quot;|n?[^A-Za-z0-9:=]*(?i:value)[^A-Za-z0-9:=]*)?[:=]>?" + rf"[ \t]*{_TYPE}|>)"
-    r"""(?:[\\"'`& ]|quot;)*[^\s"'`]*[0-9!@#$%^&*?+~|]"""
+    r"(?:[^A-Za-z0-9:=]*(?:&?quot;|n?[^A-Za-z0-9:=]*(?i:value)[^A-Za-z0-9:=]*)?[:=]+>?" + rf"[ \t]*{_TYPE}|>)"
+    r"""(?:[\\"'`& ]|quot;)*(?:[^\s"'`]|\\["'`])*[0-9!@#$%^&*?+~|]"""
     r"""|PASS[A-Z]*[A-Z0-9_]*=[\\"']*[^\s"'`\\]{6}|(?:pass|Pass|PASS)[a-z]*>[^\s<]{6}"""
 )
 _STRUCTURE = r",:\]})"  # what follows a closing quote in JSON: a value never starts so, or we hold the wrong quote
-_DEEP = r"""(?:\\{2,}["'`]|&quot;)"""
+_DEEP = r"""(?:\\{4,}["'`]|&quot;)"""
 _VALUE_FORMS = (
     ('"', rf"""[^\s"\\{_STRUCTURE}](?:[^\s"\\]|\\[^\s]){{7,}}""", '"', "value"),
     ("['`]", rf"""[^\s"'`\\{_STRUCTURE}](?:[^\s"'`\\]|\\[^\s]){{7,}}""", "['`]", "value"),
     (r"""\\["'`]""", rf"""[^\s"'\\{_STRUCTURE}](?:[^\s"'`\\]|\\{{2,}}[^\s\\]){{7,}}""", r"""\\["'`]""", "value"),
+    (
+        r"""\\{3}["'`]""",
+        rf"""[^\s"'\\{_STRUCTURE}](?:[^\s"'`\\]|\\{{4,}}[^\s\\]){{7,}}""",
+        r"""\\{3}["'`]""",
+        "value",
+    ),
     (_DEEP, rf"""[^\s"'\\{_STRUCTURE}&][^\s"'`\\&]{{7,}}""", _DEEP, "value"),
     (
         rf"{QUOTE}?",
@@ -307,5 +313,5 @@ NAMED: tuple[Rule, ...] = (
 NAMED_CONFIRM = (
     rf"(?i:{_LOGIN}|{_KEY}|(?:aws|secret|dd|datadog)[a-z_.-]*key|x-[a-z-]*)"
     rf"{_STAGE}[A-Z0-9_]*(?:{_ASSIGN}|[ \t]*,[ \t]*|>)"
-    rf"""(?:[\\"'`& ]|quot;)*(?:[^\s"'`]*[0-9!@#$%^&*?+~|]|[^\s"'`\\<]{{6}})"""
+    rf"""(?:[\\"'`& ]|quot;)*(?:(?:[^\s"'`]|\\["'`])*[0-9!@#$%^&*?+~|]|[^\s"'`\\<]{{6}})"""
 )

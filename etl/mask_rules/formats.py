@@ -82,8 +82,8 @@ def word(
 
 # A PEM block: closed (any safe character up to END), or open: base64 lines, joined by white space, by ``\n`` escapes,
 # or by the quotes and commas of a list of lines in source code (long lines only: a JSON key is not one).
-_BEGIN = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-_END = r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_BEGIN = r"-----? ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
+_END = r"-----? ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
 _JOIN = r"""(?:\s|\\+[nrt]|\\*["'`]|[,+.])+"""
 _PEM = (
     rf"{_BEGIN}(?:[A-Za-z0-9+/=,:.()@_\s\\-]*?{_END}"
@@ -148,6 +148,7 @@ TOKENS: tuple[Rule, ...] = (
         check="digit",
         cues=("sk-[a-zN]{4}",),
     ),
+    word("openai-api-key", rf"sk-{WORD}*T3BlbkFJ[A-Za-z0-9]{{10,}}", "T3BlbkFJ"),
     word("openai-api-key", r"sk-[A-Za-z0-9]{20,}", "sk-", check="mixed", cues=("sk-[A-Za-z0-9]{20}",)),
     word("mapbox-secret-token", rf"sk\.eyJ{WORD}{{20,}}\.{WORD}{{10,}}", "sk.eyJ"),
     word("slack-token", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", "xox", check="digit"),
@@ -204,7 +205,7 @@ TOKENS: tuple[Rule, ...] = (
         right=True,
         cues=("-[0-9a-f]{8}-[0-9a-f]{8}",),
     ),
-    word("mailchimp-api-key", r"[0-9a-f]{32}-us[0-9]{1,2}", "-us", right=True, cues=("-us[0-9]",)),
+    word("mailchimp-api-key", r"[0-9a-z]{32}-us[0-9]{1,2}", "-us", right=True, cues=("-us[0-9]",)),
     word("brevo-api-key", r"x(?:keysib|smtpsib)-[0-9a-f]{40,}(?:-[A-Za-z0-9]{10,})?", "xkeysib-", "xsmtpsib-"),
     word(
         "resend-api-key",
@@ -247,7 +248,7 @@ TOKENS: tuple[Rule, ...] = (
     ),
     word("shopify-token", r"shp(?:at|ss|ca|pa|tka)_[A-Za-z0-9]{20,}", *(f"shp{k}_" for k in ("at", "ss", "ca", "pa"))),
     word("square-token", rf"sq0(?:atp|csp)-{WORD}{{20,}}", "sq0atp-", "sq0csp-"),
-    word("square-token", rf"EAAA{WORD}{{56,}}", "EAAA", check="digit"),
+    word("square-token", rf"EAAA{WORD}{{60}}", "EAAA", check="digit", right=True),
     word("facebook-token", r"EAACEdEose0cBA[0-9A-Za-z]{10,}", "EAACEdEose0cBA"),
     word("facebook-token", r"EAA[0-9A-Za-z]{90,}", "EAA", check="digit", cues=("EAA[0-9A-Za-z]{90}",)),
     word("braintree-token", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}", "access_token$"),

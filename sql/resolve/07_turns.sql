@@ -3,7 +3,7 @@
 -- about: a turn goes from what starts it to what starts the next. Its status is judged by the log alone: interrupted is
 --   cancelled, ending in an error is failed, a last answer with a stop reason other than tool use is completed; else the
 --   next turn supersedes it, or it is open. Tool wall time is the union of the intervals of its calls: parallel calls
---   are never summed.
+--   are never summed. A sum that no BIGINT holds (impossible clocks) is NULL: one odd file must not stop a load.
 delete from mart.turns where session_id in (select session_id from touched);
 
 insert into mart.turns
@@ -43,8 +43,8 @@ intervals as (
     where latency_us is not null and started_at is not null and not is_copy
 ),
 tools as (
-    select session_id, turn_no, sum(greatest(0, to_us - greatest(from_us, coalesce(covered_us, from_us))))::bigint as wall_us,
-        sum(to_us - from_us)::bigint as sum_us
+    select session_id, turn_no, try_cast(sum(greatest(0, to_us - greatest(from_us, coalesce(covered_us, from_us)))) as bigint) as wall_us,
+        try_cast(sum(to_us - from_us) as bigint) as sum_us
     from intervals
     group by all
 )

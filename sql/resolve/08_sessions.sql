@@ -34,6 +34,7 @@ qualify row_number() over (partition by session_id order by rank) = 1;
 -- needs: stated, titles, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
 -- about: one row per session. Start and end are the first and last instant of its own message records: copies, state rows
 --   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar.
+--   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
 
 insert into mart.sessions
@@ -75,8 +76,8 @@ used as (
     select session_id, count(*) as model_calls,
         mode(model order by model) filter (model is not null) as model,
         list_sort(list(distinct model) filter (model is not null)) as models,
-        sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens,
-        sum(cost_usd) as cost_usd, sum(credits) as credits
+        try_cast(sum(input_tokens) as bigint) as input_tokens, try_cast(sum(output_tokens) as bigint) as output_tokens,
+        try_cast(sum(cost_usd) as decimal(18, 9)) as cost_usd, try_cast(sum(credits) as decimal(18, 9)) as credits
     from mart.model_calls
     where not is_copy and owner = 'session' and session_id in (select session_id from touched)
     group by session_id

@@ -108,7 +108,9 @@ def _queued(body: dict[str, Any]) -> Iterator[Event]:
         yield TurnMark("start", trigger="person")
         yield Dialogue("user", "prompt", prompt, "/attachment/prompt", None)
         return
-    for n, item in enumerate(as_list(prompt)):
-        text = as_dict(item).get("text")
-        if isinstance(text, str) and text:
-            yield Dialogue("user", "prompt", text, f"/attachment/prompt/{n}/text", None)
+    texts = [(n, as_dict(item).get("text")) for n, item in enumerate(as_list(prompt))]
+    readable = [(n, text) for n, text in texts if isinstance(text, str) and text]
+    if readable:
+        yield TurnMark("start", trigger="person")
+    for n, text in readable:
+        yield Dialogue("user", "prompt", text, f"/attachment/prompt/{n}/text", None)
