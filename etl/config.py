@@ -24,6 +24,11 @@ def store_path(named: str | None, variables: Mapping[str, str]) -> str:
     return os.path.abspath(chosen) if chosen else str(user_data_path(_APP) / "sessionmart.duckdb")
 
 
+def state_path() -> str:
+    """The folder of ledgers and logs: what sessionmart knows of this machine's files, outside every store."""
+    return str(user_state_path(_APP))
+
+
 def fingerprint_key() -> bytes:
     """The user's key for fingerprints of masked secrets; made on first use (0600). Sharing the file between hosts makes
     their fingerprints comparable.

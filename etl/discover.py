@@ -30,20 +30,29 @@ _FILE_NAMES: Final = (".jsonl", "-session.json", ".meta.json")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A claimed path: the source it will be, where it is, its size, and why it cannot be read (None: it can)."""
+    """A claimed path: the source it will be, where it is, its size, and why it cannot be read (None: it can).
+
+    ``stamp`` is what tells that it changed (size, modification and change time in nanoseconds, inode; zeros where the
+    system says nothing), ``root`` the folder it was found below.
+    """
 
     source: Source
     path: str
     size: int
     problem: str | None = None
+    stamp: tuple[int, int, int, int] = (0, 0, 0, 0)
+    root: str = ""
 
 
 @dataclass(slots=True)
 class Discovery:
-    """What a provider's roots hold: claimed paths in path order, and counts of what the grammar does not claim."""
+    """What a provider's roots hold: claimed paths in path order, and counts of what the grammar does not claim.
+
+    ``walked`` are the roots that were looked at, existing or not, with the number of files found below each.
+    """
 
     found: list[Found] = field(default_factory=list)
-    roots: list[Root] = field(default_factory=list)
+    walked: dict[str, int] = field(default_factory=dict)
     unclaimed: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -67,21 +76,29 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
     seen: set[tuple[int, int]] = set()
     taken: set[str] = set()
     for root in roots:
+        discovery.walked.setdefault(printable(root.path), 0)
         if not os.path.lexists(root.path):
             if root.store_kind == "any":
-                discovery.problems.append(_printable(f"{root.path}: no such file or folder"))
+                discovery.problems.append(printable(f"{root.path}: no such file or folder"))
             continue
-        discovery.roots.append(root)
         for entry in _walk(root, seen, discovery):
             claim = _claim(provider, root, entry)
             if claim is None:
-                discovery.unclaimed[_printable(os.path.splitext(entry.path)[1]) or "(no ending)"] += 1
+                discovery.unclaimed[printable(os.path.splitext(entry.path)[1]) or "(no ending)"] += 1
             elif entry.problem is not None or _is_new(entry.status, seen):
                 source = _source(provider, host, root, entry, claim, taken)
                 size = 0 if entry.status is None or entry.problem else entry.status.st_size
-                discovery.found.append(Found(source, entry.path, size, entry.problem))
+                found = Found(source, entry.path, size, entry.problem, _stamp(entry.status), printable(root.path))
+                discovery.found.append(found)
+                discovery.walked[found.root] += 1
     discovery.found.sort(key=lambda found: (found.source.claim.realm or "", found.source.rel_path))
     return discovery
+
+
+def _stamp(status: os.stat_result | None) -> tuple[int, int, int, int]:
+    if status is None:
+        return (0, 0, 0, 0)
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def _named_root(path: str) -> Root:
@@ -116,7 +133,7 @@ def _source(provider: Provider, host: str, root: Root, entry: _Entry, claim: Cla
     """The source of a claimed path. Where two roots, or two forms of one name, give the same stored path, the later one
     is numbered: neither the order of files on disk nor the place of a root on this machine is in a name.
     """
-    stored = relative_path(_printable(os.path.relpath(entry.path, root.base)))
+    stored = relative_path(printable(os.path.relpath(entry.path, root.base)))
     source, n = Source(provider.name, host, stored, claim), 1
     while source.source_id in taken:
         n += 1
@@ -125,7 +142,7 @@ def _source(provider: Provider, host: str, root: Root, entry: _Entry, claim: Cla
     return source
 
 
-def _printable(path: str) -> str:
+def printable(path: str) -> str:
     """A path as text: bytes that are no UTF-8 stay told apart."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -144,7 +161,7 @@ def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Itera
                 continue
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            discovery.problems.append(_printable(f"{folder}: {error.strerror or error}"))
+            discovery.problems.append(printable(f"{folder}: {error.strerror or error}"))
             continue
         folders: list[tuple[str, str, int]] = []
         for entry in entries:
@@ -156,7 +173,7 @@ def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Itera
             if depth < _MAX_DEPTH:
                 folders.append((entry.path, below, depth + 1))
             else:
-                discovery.problems.append(_printable(f"{entry.path}: more than {_MAX_DEPTH} folders deep"))
+                discovery.problems.append(printable(f"{entry.path}: more than {_MAX_DEPTH} folders deep"))
             if entry.name.endswith(_FILE_NAMES):
                 yield _Entry(entry.path, below, _problem(status), None)
         stack.extend(reversed(folders))

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import stat
+import sys
 import zlib
 from dataclasses import dataclass, field
 from itertools import chain
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
@@ -50,13 +53,24 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class Extracted:
-    """What an extraction gave: the parts in order, sources read and failed, bytes read, and paths not recognised."""
+    """What an extraction gave: the parts in order, sources read and failed, bytes read, and paths not recognised;
+    ``worker`` is the process that ran it where that is a worker (else 0), ``peak_rss`` its peak memory in bytes.
+    """
 
     parts: list[Part] = field(default_factory=list)
     sources: int = 0
     failed: int = 0
     not_recognised: int = 0
     bytes_read: int = 0
+    peak_rss: int = 0
+    worker: int = 0
+
+    def by_table(self) -> dict[str, list[str]]:
+        """The files of the parts by table."""
+        files: dict[str, list[str]] = {}
+        for part in self.parts:
+            files.setdefault(part.table, []).append(part.path)
+        return files
 
     def include(self, other: Extracted) -> Extracted:
         """This and another extraction together."""
@@ -80,20 +94,17 @@ class _Stats(NamedTuple):
     size: int
 
 
-def extract(found: Sequence[Found], folder: str, label: str, key: bytes, flush_bytes: int = FLUSH_BYTES) -> Extracted:
+def extract(found: Sequence[Found], folder: str, label: str, key: bytes, flush_bytes: int | None = None) -> Extracted:
     """Extracts sources into Parquet parts ``<folder>/<label>-<n>-<table>.parquet``.
 
     ``key`` is the fingerprint key of the masking. A source that cannot be read, or over which an adapter stumbles, is a
     row with its reason; the others go on.
     """
     try:
-        return _extract_batch(found, _Writer(folder, label, key, flush_bytes))
+        return _extract_batch(found, _Writer(folder, label, key, flush_bytes or FLUSH_BYTES))
     except _Unstorable as error:
         if len(found) == 1:
-            writer = _Writer(folder, f"{label}x", key, flush_bytes)
-            _failed(found[0], writer, error.__cause__ or error)
-            writer.flush()
-            return writer.extracted
+            return failed_source(found[0], folder, key, _describe(error.__cause__ or error))
     # which source gave it is not seen from the columns: each half is extracted again (parts are not yet handed over)
     half = len(found) // 2
     first = extract(found[:half], folder, f"{label}a", key, flush_bytes)
@@ -110,6 +121,8 @@ def _extract_batch(found: Sequence[Found], writer: _Writer) -> Extracted:
     finally:
         if collecting:
             gc.enable()
+    writer.extracted.peak_rss = peak_rss()
+    writer.extracted.worker = os.getpid() if parent_process() is not None else 0
     return writer.extracted
 
 
@@ -174,7 +187,7 @@ def _extract_one(item: Found, writer: _Writer) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - a fault of an adapter must cost one source, not the load
         writer.drop(before, part)
-        _failed(item, writer, error)
+        _failed(item, writer, _describe(error))
         return
     if stats is None:
         writer.extracted.not_recognised += 1
@@ -186,12 +199,25 @@ def _extract_one(item: Found, writer: _Writer) -> None:
     writer.read(0)
 
 
-def _failed(item: Found, writer: _Writer, error: BaseException) -> None:
-    """The row of a source over which an adapter stumbled: nothing but its place, its size and what happened."""
+def failed_source(item: Found, folder: str, key: bytes, why: str) -> Extracted:
+    """The extraction of one source that could not be extracted: its row, which says why, and nothing else."""
+    writer = _Writer(folder, f"failed-{item.source.source_id}", key, FLUSH_BYTES)
+    _failed(item, writer, why)
+    writer.flush()
+    return writer.extracted
+
+
+def _failed(item: Found, writer: _Writer, why: str) -> None:
     fold = Fold(item.source, writer.buffers, None, lambda _offset, _length: None)
-    _source_row(item, fold, _Stats(None, None, "failed", item.size), None, _describe(error))
+    _source_row(item, fold, _Stats(None, None, "failed", item.size), None, why)
     writer.extracted.sources += 1
     writer.extracted.failed += 1
+
+
+def peak_rss() -> int:
+    """Peak memory of this process, bytes (Linux counts kilobytes, macOS bytes)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _describe(error: BaseException) -> str:

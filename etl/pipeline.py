@@ -1,130 +1,122 @@
 """How does a load bring a store up to date, from discovery to publishing?
 
-discover, extract to Parquet parts, facts, resolve, checks, a fresh file, one replace. The clock is an argument: rows of
-facts and mart do not know it, only the row of the load does.
+discover, compare with the ledger, extract what changed to Parquet parts, facts, resolve, checks, a file built aside,
+one replace. The clock is an argument: rows of facts and mart do not know it, only the row of the load does.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import duckdb
 
 from etl import providers
+from etl.builder import Builder, disk_full, scratch_folder
 from etl.discover import discover
 from etl.errors import BrokenPromise, StoreError
-from etl.executors import Serial
-from etl.extract import Extracted, extract
-from etl.store import Builder, Finding, by_table, inspect, publish, refuse_stale_wal
+from etl.executors import Serial, process_pool, run_tasks
+from etl.extract import Extracted, extract, failed_source, peak_rss
+from etl.ledger import Ledger, Plan, plan, tasks_of
+from etl.lock import store_lock
+from etl.mask import MASK_VERSION
+from etl.request import Report, Request, Stopwatch
+from etl.schema import PARSER_VERSION
+from etl.statelog import append
+from etl.store import inspect, publish, refuse_stale_wal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
     from datetime import datetime
 
-    from etl.discover import Discovery, Found
-    from etl.providers.base import Environment
+    from etl.discover import Found
+    from etl.store import Finding, StoreInfo
 
+#: Source bytes per task: large enough to amortise a task, small enough for a worker's memory.
+TASK_BYTES: Final = 24 * 1024 * 1024
+#: Below this much source a pool of processes costs more than it gives.
+POOL_BYTES: Final = 16 * 1024 * 1024
+#: Above this share of dead rows, or of sources to read, the store is written afresh.
+_AFRESH_SHARE: Final = 0.25
+#: Tasks whose parts go into one transaction.
+_COMMIT_TASKS: Final = 16
 #: A source that a broken check names is taken out and the rest checked again, at most so many times.
-_ROUNDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to load: provider names (none: all), roots named by the user per provider, and where and as whom."""
-
-    db: str
-    host: str
-    environment: Environment
-    key: bytes
-    version: str
-    providers: tuple[str, ...] = ()
-    roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Report:
-    """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
-    path grammar claims, by ending; ``problems`` are folders that could not be looked into.
-    """
-
-    load_id: str
-    db: str
-    sources_seen: int = 0
-    sources_read: int = 0
-    sources_failed: int = 0
-    not_recognised: int = 0
-    bytes_read: int = 0
-    rows: dict[str, int] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    quarantined: dict[str, str] = field(default_factory=dict)
-    unclaimed: dict[str, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    peak_rss: int = 0
-
-    @property
-    def clean(self) -> bool:
-        """No source was quarantined and no budget of findings exceeded."""
-        return not self.findings and not self.quarantined and not self.sources_failed
+_ROUNDS: Final = 3
+#: What rows depend on beside the bytes of a file.
+_RULES: Final = f"{PARSER_VERSION}.{MASK_VERSION}"
 
 
 def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str], None] = lambda _: None) -> Report:
-    """Builds the store of everything that is found and publishes it.
+    """Brings the store up to date and publishes it, or leaves it as it is when nothing changed.
 
-    Raises StoreError when the store cannot be replaced, BrokenPromise when a check names a fault of ours and no source;
-    then nothing is published.
+    Raises StoreBusy when another load runs, StoreError when the store cannot be replaced, BrokenPromise when a check
+    names a fault of ours and no source; then nothing is published.
     """
     db = os.path.abspath(request.db)
-    folder = _prepare(db)
-    started = clock()
-    report = Report(f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{os.getpid()}", db)
-    try:
-        found = _discover(request, report)
-        watch = _Stopwatch(clock, report)
+    _prepare(db)
+    with store_lock(db):
+        started = clock()
+        report = Report(f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{os.getpid()}", db, started)
+        _sweep(db)
+        known = inspect(db) if os.path.exists(db) else None  # never replaces what is no store, or a newer one
+        watch = Stopwatch(clock, report)
+        ledger = Ledger(os.urandom(8).hex(), "")
+        if known is not None:
+            report.store_id = known.store_id
+            ledger = Ledger.read(request.state, known.store_id, known.last_load_id)
+        else:
+            report.store_id = ledger.store_id
+        todo = _plan(request, ledger, report)
         watch.lap("discover")
-        narrate(f"{len(found)} files found")
-        extracted = _extract(found, folder, request.key)
-        report.sources_read, report.sources_failed = extracted.sources, extracted.failed
-        report.not_recognised, report.bytes_read = extracted.not_recognised, extracted.bytes_read
-        watch.lap("extract")
-        built = os.path.join(folder, "store.duckdb")
-        with Builder(built, os.path.join(folder, "spill")) as builder:
-            report.rows = builder.load(by_table((part.table, part.path) for part in extracted.parts), report.load_id)
-            watch.lap("facts")
-            _conclude(builder, report)
-            if report.quarantined:
-                report.rows = builder.rows()
-            watch.lap("resolve and check")
-            report.peak_rss = _peak_rss()
-            builder.finish(os.urandom(8).hex(), request.version, _load_row(request, report, started, clock()))
-        publish(built, db)
-        watch.lap("publish")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        narrate(f"{report.sources_seen} files found, {len(todo.read)} to read")
+        if known is not None and todo.is_empty:
+            report.state = "unchanged"
+        else:
+            with _run_folder(db) as folder:
+                _load(request, report, todo, known, folder, watch, clock)
+            _remember(request, report, ledger, todo)
+        append(request.state, report, clock())
     return report
 
 
-class _Stopwatch:
-    """Seconds per stage, by the caller's clock."""
+class _run_folder:  # noqa: N801 - reads as a function
+    """A folder for the parts of one run, beside the store (the same file system: it is replaced by a rename)."""
 
-    def __init__(self, clock: Callable[[], datetime], report: Report) -> None:
-        self.clock, self.report, self.last = clock, report, clock()
+    def __init__(self, db: str) -> None:
+        self.db = db
 
-    def lap(self, stage: str) -> None:
-        """The stage ends now."""
-        now = self.clock()
-        self.report.seconds[stage] = round((now - self.last).total_seconds(), 3)
-        self.last = now
+    def __enter__(self) -> str:
+        try:
+            self.folder = tempfile.mkdtemp(prefix=_run_prefix(self.db), dir=os.path.dirname(self.db))
+        except OSError as error:
+            folder = os.path.dirname(self.db)
+            raise StoreError(f"the folder of the store cannot be written: {folder}: {error.strerror}") from error
+        return self.folder
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _prepare(db: str) -> str:
-    """A folder of this run beside the store, once it is sure that the store may be replaced."""
+def _run_prefix(db: str) -> str:
+    return f".{os.path.basename(db)}.run-"
+
+
+def _sweep(db: str) -> None:
+    """Removes what an interrupted run left: the lock says that none is running now."""
+    folder, prefix = os.path.dirname(db), _run_prefix(db)
+    for entry in os.scandir(folder):
+        if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _prepare(db: str) -> None:
+    """Makes the folder of the store; raises StoreError where the store cannot be replaced."""
     folder = os.path.dirname(db)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -133,75 +125,152 @@ def _prepare(db: str) -> str:
     if os.path.isdir(db):
         raise StoreError(f"{db} is a folder")
     refuse_stale_wal(db)
-    if os.path.exists(db):
-        inspect(db)  # never replaces a file that is no store, or one of a newer version
-    try:
-        return tempfile.mkdtemp(prefix=".sessionmart-", dir=folder)
-    except OSError as error:
-        raise StoreError(f"the folder of the store cannot be written: {folder}: {error.strerror}") from error
 
 
-def _discover(request: Request, report: Report) -> list[Found]:
+def _plan(request: Request, ledger: Ledger, report: Report) -> Plan:
+    """Discovers, and compares with the ledger."""
     chosen = request.providers or tuple(request.roots) or providers.names()
     found: list[Found] = []
+    walked: dict[str, int] = {}
     for name in dict.fromkeys(chosen):
-        seen: Discovery = discover(providers.get(name), request.environment, request.host, request.roots.get(name, ()))
+        seen = discover(providers.get(name), request.environment, request.host, request.roots.get(name, ()))
         found += seen.found
+        walked |= seen.walked
         report.problems += seen.problems
         report.unclaimed = dict(Counter(report.unclaimed) + seen.unclaimed)
-    report.sources_seen = len(found)
-    return found
+        report.provider(name).seen = len(seen.found)
+    todo = plan(ledger, found, _RULES, walked, full=request.full)
+    report.sources_seen, report.sources_unchanged = len(found), len(todo.unchanged)
+    report.sources_gone, report.sources_suspicious = len(todo.gone), len(todo.suspicious)
+    for item in todo.read:
+        report.provider(item.source.provider).changed += 1
+    return todo
 
 
-def _extract(found: Sequence[Found], folder: str, key: bytes) -> Extracted:
-    with Serial() as executor:
-        return executor.submit(extract, found, folder, "part", key).result()
+def _load(
+    request: Request,
+    report: Report,
+    todo: Plan,
+    known: StoreInfo | None,
+    folder: str,
+    watch: Stopwatch,
+    clock: Callable[[], datetime],
+) -> None:
+    afresh = known is None or request.full or known.dead_share > _AFRESH_SHARE
+    afresh = afresh or len(todo.read) > _AFRESH_SHARE * max(1, report.sources_seen)
+    built = os.path.join(folder, "store.duckdb")
+    try:
+        published = None if known is None else report.db
+        with Builder(built, scratch_folder(folder), published, afresh=afresh) as builder:
+            builder.replace([item.source.source_id for item in todo.read])
+            builder.set_state(todo.gone, "gone")
+            builder.set_state(todo.suspicious, "suspicious")
+            _extract_into(builder, todo.read, request, report, folder)
+            watch.lap("extract and facts")
+            _conclude(builder, report)
+            watch.lap("resolve and check")
+            report.rows = builder.rows()
+            report.peak_rss["main"] = peak_rss()
+            dead = known.dead_rows if known is not None else 0
+            row = _load_row(request, report, clock())
+            builder.finish(report.store_id, request.version, row, dead)
+        publish(built, report.db)
+    except duckdb.Error as error:
+        full = disk_full(error)
+        if full is None:
+            raise
+        raise full from error
+    watch.lap("publish")
+
+
+def _extract_into(builder: Builder, found: Sequence[Found], request: Request, report: Report, folder: str) -> None:
+    """Extracts and adds to facts as parts come: the writer works while the readers read."""
+    workers = request.jobs if sum(item.size for item in found) >= POOL_BYTES else 1
+    tasks = tasks_of(list(found), TASK_BYTES if request.task_bytes is None else request.task_bytes)
+    run = partial(_task, folder, request.key, request.flush_bytes)
+    make: Callable[[], Executor] = Serial if workers == 1 else partial(process_pool, workers)
+    for number, extracted in enumerate(_completed(run, make, tasks, workers, folder, request.key)):
+        builder.add(extracted.by_table(), report.load_id)
+        report.include(extracted)
+        for part in extracted.parts:
+            os.unlink(part.path)
+        if number % _COMMIT_TASKS == _COMMIT_TASKS - 1:
+            builder.commit()
+
+
+def _task(folder: str, key: bytes, flush_bytes: int | None, number: int, items: Sequence[Found]) -> Extracted:
+    """What a worker runs."""
+    return extract(items, folder, f"task{number:06d}", key, flush_bytes)
+
+
+def _completed(
+    run: Callable[[int, Sequence[Found]], Extracted],
+    make: Callable[[], Executor],
+    tasks: Sequence[Sequence[Found]],
+    workers: int,
+    folder: str,
+    key: bytes,
+) -> Iterator[Extracted]:
+    for items, extracted in run_tasks(make, run, tasks, workers + 1):
+        yield extracted if extracted is not None else failed_source(items[0], folder, key, "its worker died")
 
 
 def _conclude(builder: Builder, report: Report) -> None:
-    """Resolves and checks; what a broken check names by source is taken out, and the rest concluded again."""
+    """Resolves and checks; what failed, or a broken check names, is taken out, and the rest concluded again."""
+    failed = builder.failed()
+    builder.take_out(failed)
+    report.failed.update(failed)
     for _ in range(_ROUNDS):
         builder.resolve()
         findings = builder.check()
-        broken = [finding for finding in findings if finding.severity == "broken"]
-        named = {f.source_id: f.check for f in broken if f.source_id is not None}
-        named = {source: check for source, check in named.items() if check != "failed_sources"}
-        nameless = [finding for finding in broken if finding.source_id is None]
+        named, nameless = _broken(findings)
         if not named:
             if nameless:
                 raise BrokenPromise(f"check {nameless[0].check}: {nameless[0].detail}")
-            report.findings = [f for f in findings if f.check != "failed_sources"]
+            report.findings = [finding for finding in findings if finding.check != "failed_sources"]
             return
         report.quarantined.update(named)
-        builder.quarantine(named)
+        builder.take_out({source: f"check {check}" for source, check in named.items()})
     raise BrokenPromise(f"sources keep breaking checks: {', '.join(sorted(set(report.quarantined.values())))}")
 
 
-def _load_row(request: Request, report: Report, started: datetime, now: datetime) -> dict[str, object]:
+def _broken(findings: Sequence[Finding]) -> tuple[dict[str, str], list[Finding]]:
+    """Broken promises by the source they name, and those that name none."""
+    broken = [finding for finding in findings if finding.severity == "broken" and finding.check != "failed_sources"]
+    named = {finding.source_id: finding.check for finding in broken if finding.source_id is not None}
+    return named, [finding for finding in broken if finding.source_id is None]
+
+
+def _remember(request: Request, report: Report, ledger: Ledger, todo: Plan) -> None:
+    """The ledger after the publish: what failed is not in it, and will be tried again."""
+    entries = {
+        source: entry for source, entry in ledger.entries.items() if source not in {*todo.gone, *todo.suspicious}
+    }
+    entries |= todo.entries
+    for source in (*report.failed, *report.quarantined):
+        entries.pop(source, None)
+    Ledger(report.store_id, report.load_id, entries).write(request.state)
+
+
+def _load_row(request: Request, report: Report, now: datetime) -> dict[str, object]:
     checks = Counter(finding.check for finding in report.findings)
     return {
         "load_id": report.load_id,
-        "started_at": started,
+        "started_at": report.started,
         "finished_at": now,
         "host": request.host,
         "version": request.version,
         "state": "published",
         "sources_seen": report.sources_seen,
         "sources_changed": report.sources_read,
-        "sources_failed": report.sources_failed + len(report.quarantined),
-        "sources_gone": 0,
+        "sources_failed": len(report.failed) + len(report.quarantined),
+        "sources_gone": report.sources_gone + report.sources_suspicious,
         "rows_per_table": json.dumps(report.rows),
         "rejects": report.rows.get("rejects", 0),
         "conflicts": report.rows.get("conflicts", 0),
         "redactions": report.rows.get("redactions", 0),
         "bytes_read": report.bytes_read,
         "seconds_per_stage": json.dumps(report.seconds),
-        "peak_rss": json.dumps({"main": report.peak_rss}),
+        "peak_rss": json.dumps(report.peak_rss),
         "checks": json.dumps(checks),
     }
-
-
-def _peak_rss() -> int:
-    """Peak memory of this process, bytes (Linux counts kilobytes, macOS bytes)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

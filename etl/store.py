@@ -1,7 +1,7 @@
-"""How is a store built, checked and opened?
+"""How is a store opened, read, checked and published?
 
-A store is one DuckDB file with the schemas facts, mart and main. It is built aside in a fresh file and replaces the
-published one in one step; readers keep what they have open. One function, :func:`attach_for_writing`, owns how a file
+A store is one DuckDB file with the schemas facts, mart and main. It is built aside and replaces the published one in
+one step; readers keep what they have open. One function, :func:`attach_for_writing`, owns how a file
 is attached for writing (the row group size is not stored in the file).
 """
 
@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 
 from etl.errors import NotAStore, QueryError, StoreError, StoreMissing, StoreTooNew
-from etl.schema import TABLES
-from etl.sqlfiles import comments, load_sql
+from etl.sqlfiles import load_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -31,20 +30,6 @@ _FOLDERS: Final = ("migrations", "macros", "views")
 #: Storage format that older DuckDB tools (1.4) open too.
 _STORAGE: Final = "v1.4.0"
 _ROW_GROUP: Final = 16_384
-_MEMORY: Final = "512MB"
-#: Tables without the usual place: they go in as they are, before the others.
-_PLAIN: Final = ("merges", "content_blocks", "record_census", "rejects", "conflicts", "redactions")
-#: Tables of mart that resolve fills.
-_CONCLUDED: Final = (
-    *("copies", "sessions", "turns", "dialogue"),
-    *("tool_calls", "model_calls", "files_touched", "session_links"),
-)
-#: Columns of facts.sources that say what a source holds: a source that is taken out says nothing.
-_SAID: Final = (
-    *("native_session_id", "session_id", "lines", "blank_lines", "rejected_lines", "user_records"),
-    *("direct_user_records", "assistant_messages", "thinking_blocks", "call_records", "result_records"),
-    *("paired_records", "head_digest"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,107 +47,10 @@ def attach_for_writing(connection: duckdb.DuckDBPyConnection, path: str) -> None
     until it is published), one thread (else partial row groups are written again) and a memory limit.
     """
     connection.execute(
-        f"attach {_quoted(path)} as store "
+        f"attach {quoted(path)} as store "
         f"(row_group_size {_ROW_GROUP}, storage_version '{_STORAGE}', recovery_mode no_wal_writes)"
     )
     connection.execute("use store")
-
-
-class Builder:
-    """A store being built in a fresh file. Use as a context manager; the file is complete when it closes."""
-
-    def __init__(self, path: str, scratch: str) -> None:
-        self.path = path
-        self.connection = duckdb.connect(":memory:")
-        run = self.connection.execute
-        run("set timezone = 'UTC'")
-        run("set threads = 1")
-        run(f"set memory_limit = '{_MEMORY}'")
-        run(f"set temp_directory = {_quoted(scratch)}")
-        attach_for_writing(self.connection, path)
-        for folder in _FOLDERS:
-            for item in load_sql(folder):
-                run(item.sql)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.connection.execute("use memory")
-        self.connection.execute("detach store")
-        self.connection.close()
-
-    def load(self, parts: Mapping[str, Sequence[str]], load_id: str) -> dict[str, int]:
-        """Loads Parquet parts (table to files) into facts; rows by table. Rows that the fold put into another row of
-        their source, and rows of a source that failed, are left out.
-        """
-        for table in ("sources", *_PLAIN, *(name for name in TABLES if name not in ("sources", *_PLAIN))):
-            files = parts.get(table, ())
-            if files:
-                self.connection.execute(_insert(table, len(files)), [*files, *([load_id] * (table == "sources"))])
-        return self.rows()
-
-    def rows(self) -> dict[str, int]:
-        """How many rows each table of facts holds."""
-        rows: dict[str, int] = {}
-        for table in TABLES:
-            counted = self.connection.execute(f"select count(*) from facts.{table}").fetchone()
-            rows[table] = counted[0] if counted else 0
-        return rows
-
-    def resolve(self) -> None:
-        """Concludes mart from facts, for every session."""
-        for step in load_sql("resolve"):
-            self.connection.execute(step.sql)
-
-    def check(self) -> list[Finding]:
-        """What the checks find."""
-        return run_checks(self.connection)
-
-    def quarantine(self, sources: Mapping[str, str]) -> None:
-        """Takes the rows of sources out, and what was concluded from them; their row in facts.sources says ``failed``
-        and which check it was, and counts nothing. Resolve again after it.
-        """
-        silence = ", ".join(f"{column} = null" for column in _SAID)
-        for source_id, check in sources.items():
-            for table in TABLES:
-                if table != "sources":
-                    self.connection.execute(f"delete from facts.{table} where source_id = ?", [source_id])
-            self.connection.execute(
-                f"update facts.sources set tail_state = 'failed', note = ?, {silence} where source_id = ?",
-                [f"check {check}", source_id],
-            )
-        for table in _CONCLUDED:
-            self.connection.execute(f"delete from mart.{table}")
-
-    def finish(self, store_id: str, version: str, load: Mapping[str, Any]) -> None:
-        """Writes what the store is, the row of this load, and the comments on tables, views and columns."""
-        self.connection.execute("insert into mart.store values (?, ?, ?)", [store_id, SCHEMA_VERSION, version])
-        names = ", ".join(load)
-        marks = ", ".join("?" for _ in load)
-        self.connection.execute(f"insert into mart.loads ({names}) values ({marks})", list(load.values()))
-        for statement in comments([item for folder in _FOLDERS for item in load_sql(folder)]):
-            self.connection.execute(statement)
-
-
-def _insert(table: str, files: int) -> str:
-    listed = f"read_parquet([{', '.join('?' for _ in range(files))}])"
-    if table == "sources":
-        return (
-            "insert into facts.sources by name "
-            "select p.*, l.id as first_load_id, l.id as last_load_id, 'present' as source_state "
-            f"from {listed} p, (select ? as id) l"
-        )
-    unless_failed = "anti join (select source_id from facts.sources where tail_state = 'failed') f using (source_id)"
-    if table in _PLAIN:
-        return f"insert into facts.{table} by name select p.* from {listed} p {unless_failed}"
-    return (
-        f"insert into facts.{table} by name select p.* from {listed} p {unless_failed} "
-        "anti join facts.merges w on w.source_id = p.source_id and w.line_no = p.line_no and w.child = p.child "
-        "and w.block is null "
-        "anti join facts.merges b on b.source_id = p.source_id and b.line_no = p.line_no and b.child = p.child "
-        "and b.block = p.block"
-    )
 
 
 def described() -> tuple[list[SqlObject], dict[str, list[tuple[str, str]]]]:
@@ -217,17 +105,38 @@ def refuse_stale_wal(path: str) -> None:
         )
 
 
-def inspect(path: str) -> None:
-    """Raises StoreMissing, NotAStore or StoreTooNew unless the path is a store that this version can read."""
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """What a store says of itself: its id, the load that published it, rows in use and rows left over."""
+
+    store_id: str
+    last_load_id: str
+    live_rows: int
+    dead_rows: int
+
+    @property
+    def dead_share(self) -> float:
+        """The share of the rows of the file that were replaced or deleted since it was written afresh."""
+        return self.dead_rows / max(1, self.live_rows + self.dead_rows)
+
+
+def inspect(path: str) -> StoreInfo:
+    """What the store at a path is. Raises StoreMissing, NotAStore or StoreTooNew unless this version can read it."""
     with _direct(path) as connection:
         try:
-            row = connection.execute("select schema_version, sessionmart_version from mart.store").fetchone()
+            row = connection.execute(
+                "select store_id, last_load_id, schema_version, sessionmart_version, dead_rows, live.rows "
+                "from mart.store, (select sum(estimated_size) as rows from duckdb_tables() "
+                "where schema_name in ('facts', 'mart')) live"
+            ).fetchone()
         except duckdb.Error as error:
             raise NotAStore(f"{path} is not a sessionmart store") from error
-    if row is None or not isinstance(row[0], int):
+    if row is None:
         raise NotAStore(f"{path} is not a sessionmart store")
-    if row[0] > SCHEMA_VERSION:
-        raise StoreTooNew(f"{path} was written by sessionmart {row[1]}: please upgrade")
+    store_id, last_load_id, schema_version, version, dead_rows, live_rows = row
+    if schema_version > SCHEMA_VERSION:
+        raise StoreTooNew(f"{path} was written by sessionmart {version}: please upgrade")
+    return StoreInfo(store_id, last_load_id, int(live_rows or 0), dead_rows or 0)
 
 
 @contextmanager
@@ -262,7 +171,7 @@ def connect(path: str) -> duckdb.DuckDBPyConnection:
     inspect(path)
     connection = duckdb.connect(":memory:")
     connection.execute("set timezone = 'UTC'")
-    connection.execute(f"attach {_quoted(path)} as store (read_only)")
+    connection.execute(f"attach {quoted(path)} as store (read_only)")
     connection.execute("use store")
     return connection
 
@@ -292,19 +201,14 @@ def query(path: str, statement: str, seconds: float, memory: str) -> pa.Table:
 def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
     connection.execute("set arrow_lossless_conversion = true")
     connection.execute("set lock_configuration = true")
+    if len(connection.extract_statements(statement)) > 1:
+        raise QueryError("one statement at a time: of several, only the last one's rows would be shown")
     relation = connection.sql(statement)
     if relation is None:
         raise QueryError("that statement gives no rows; only queries are run here")
     return relation.to_arrow_table()
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as an SQL string."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def by_table(parts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """(table, file) pairs as files by table, in the order given."""
-    grouped: dict[str, list[str]] = {}
-    for table, path in parts:
-        grouped.setdefault(table, []).append(path)
-    return grouped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from etl.cli.output import db_option, emit, emit_table, narrator, path_of, quiet
 from etl.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from etl.pipeline import Report, Request
+    from etl.request import Report, Request
 
 
 @click.command()
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "fmt", type=click.Choice(("text", "json")), default="text", show_default=True, help="Run report."
 )
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes. Default: the number of processors.")
+@click.option("--full", is_flag=True, help="Read every file again.")
 @quiet_option
-def load(names: tuple[str, ...], home: str | None, roots: tuple[str, ...], host: str | None, db: str | None, fmt: str,
-         *, quiet: bool) -> int:  # fmt: skip
+def load(fmt: str, *, quiet: bool, **options: Any) -> int:
     """Find session trees and bring the store up to date.
 
     With --home the environment of this machine (XDG_*, provider overrides) is ignored. With --root alone only the
@@ -43,31 +44,43 @@ def load(names: tuple[str, ...], home: str | None, roots: tuple[str, ...], host:
       sessionmart load qoder --home /mnt/backup/home/dev --host laptop
       sessionmart load --root qoder=./sessions --db /tmp/try.duckdb
     """
-    report = _load(_request(names, home, roots, host, path_of(db)), quiet=quiet)
+    report = _load(_request(**options), quiet=quiet)
     if fmt == "json":
         emit(_as_json(report))
     return EXIT_OK if report.clean else EXIT_FINDINGS
 
 
-def _request(names: tuple[str, ...], home: str | None, roots: tuple[str, ...], host: str | None, db: str) -> Request:
+def _request(
+    *,
+    names: tuple[str, ...],
+    home: str | None,
+    roots: tuple[str, ...],
+    host: str | None,
+    db: str | None,
+    jobs: int | None,
+    full: bool,
+) -> Request:
     import etl
     from etl import providers
-    from etl.config import fingerprint_key
-    from etl.pipeline import Request
+    from etl.config import fingerprint_key, state_path
     from etl.providers.base import Environment
+    from etl.request import Request
 
     for name in names:
         providers.get(name)
     variables = {} if home else dict(os.environ)
     environment = Environment(os.path.abspath(home or Path.home()), variables, sys.platform)
     return Request(
-        db=db,
+        db=path_of(db),
         host=host or _this_host(),
         environment=environment,
         key=fingerprint_key(),
         version=etl.__version__,
+        state=state_path(),
         providers=names,
         roots=_named_roots(roots),
+        jobs=jobs or os.cpu_count() or 1,
+        full=full,
     )
 
 
@@ -105,9 +118,20 @@ def _load(request: Request, *, quiet: bool) -> Report:
 
 
 def _narration(report: Report) -> list[str]:
-    read = f"{report.sources_read} sources, {report.bytes_read / 1e6:.1f} MB"
+    seconds = f"{sum(report.seconds.values()):.1f} s"
+    if report.state == "unchanged":
+        return [f"nothing changed in {report.sources_seen} sources ({seconds}): {report.db} stays as it is"]
+    read = f"{report.sources_read} sources read ({report.bytes_read / 1e6:.1f} MB)"
+    if report.sources_unchanged:
+        read += f", {report.sources_unchanged} unchanged"
     rows = f"{report.rows.get('dialogue', 0)} dialogue rows, {report.rows.get('tool_requests', 0)} tool calls"
-    lines = [f"{read}, {rows} in {sum(report.seconds.values()):.1f} s -> {report.db}"]
+    lines = [f"{read}; {rows} in {seconds} -> {report.db}"]
+    if report.sources_gone:
+        lines.append(f"{report.sources_gone} sources are gone; their sessions stay")
+    if report.sources_suspicious:
+        lines.append(
+            f"{report.sources_suspicious} sources lay below a folder that holds nothing now; their sessions stay"
+        )
     if report.unclaimed:
         listed = ", ".join(f"{n} {ending}" for ending, n in sorted(report.unclaimed.items()))
         lines.append(f"not session files: {listed}")
@@ -125,11 +149,9 @@ def _narration(report: Report) -> list[str]:
 
 
 def _as_json(report: Report) -> list[str]:
-    from dataclasses import asdict
-
     import orjson
 
-    return [orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2).decode() + "\n"]
+    return [orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2).decode() + "\n"]
 
 
 @click.command()
@@ -145,16 +167,16 @@ def demo(keep: str | None) -> int:
     import tempfile
 
     import etl
-    from etl.pipeline import Request
     from etl.providers.base import Environment
     from etl.reports import qoder_report
+    from etl.request import Request
     from etl.sqlfiles import shipped
 
     with tempfile.TemporaryDirectory() as folder:
         db = os.path.abspath(keep) if keep else os.path.join(folder, "demo.duckdb")
         home = str(shipped("demo", "fixtures/demo"))
         environment = Environment(home, {}, "linux")
-        _load(Request(db, "demo", environment, b"demo", etl.__version__, ("qoder",)), quiet=False)
+        _load(Request(db, "demo", environment, b"demo", etl.__version__, folder, ("qoder",)), quiet=False)
         found = qoder_report(db, 40)
     emit([f"{found.heading}\n\n"])
     emit_table(found.totals, "table")

@@ -41,7 +41,9 @@ insert into mart.sessions
 with files as (
     select session_id, any_value(provider order by rel_path) as provider, any_value(realm order by rel_path) as realm,
         any_value(native_session_id order by rel_path) as native_id, list_sort(list(distinct host)) as hosts,
-        count(*) as sources, sum(rejected_lines) as rejected_lines
+        count(*) as sources, sum(rejected_lines) as rejected_lines,
+        case when bool_or(source_state = 'present') then 'present' when bool_and(source_state = 'gone') then 'gone'
+            else 'suspicious' end as source_state
     from facts.sources
     where session_id in (select session_id from touched)
     group by session_id
@@ -137,7 +139,7 @@ select f.session_id, f.provider, f.realm, f.native_id,
     coalesce(s.prompts, 0), coalesce(o.assistant_messages, 0), coalesce(s.text_rows, 0), coalesce(s.thinking_rows, 0),
     coalesce(c.tool_calls, 0), coalesce(c.tool_errors, 0), coalesce(u.model_calls, 0), coalesce(x.unknown_items, 0),
     coalesce(f.rejected_lines, 0), coalesce(s.raw_envelopes, 0),
-    u.input_tokens, u.output_tokens, u.cost_usd, u.credits, f.hosts, f.sources, 'present',
+    u.input_tokens, u.output_tokens, u.cost_usd, u.credits, f.hosts, f.sources, f.source_state,
     a.session_id is null
 from files f
 left join facts_of k using (session_id)

@@ -1,0 +1,220 @@
+"""Does a store that was brought up to date step by step equal one that was loaded at once?"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl import pipeline
+from etl.providers.base import Environment
+from etl.request import Report, Request
+from etl.store import connect
+
+DEMO = Path(__file__).parents[1] / "fixtures" / "demo"
+FORTY = Path(__file__).parents[1] / "fixtures" / "qoder"
+#: Columns that know the load, and so stand outside every equality.
+OUTSIDE = {"first_load_id", "last_load_id", "source_state", "fingerprint"}
+
+
+def load(home: Path, db: Path, **more: Any) -> Report:
+    """Loads a home into a store; ledgers live beside the store's folder."""
+    request = Request(
+        str(db), "host", Environment(str(home)), b"key", "0", str(db.parent / "state"), ("qoder",), **more
+    )
+    return pipeline.load(request, lambda: datetime.now(UTC))
+
+
+def content(db: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of facts and mart that an equality holds for, sorted, by table."""
+    connection = connect(str(db))
+    tables = connection.execute(
+        "select schema_name, table_name from duckdb_tables() where schema_name in ('facts', 'mart') "
+        "and table_name not in ('loads', 'store')"
+    ).fetchall()
+    found = {}
+    for schema, table in tables:
+        columns = [
+            row[0] for row in connection.execute(f"describe {schema}.{table}").fetchall() if row[0] not in OUTSIDE
+        ]
+        rows = connection.execute(f"select {', '.join(columns)} from {schema}.{table} order by all").fetchall()
+        found[f"{schema}.{table}"] = rows
+    connection.close()
+    return found
+
+
+def assert_same(one: Path, other: Path) -> None:
+    left, right = content(one), content(other)
+    assert left.keys() == right.keys()
+    for table in left:
+        assert left[table] == right[table], table
+
+
+def files_of(home: Path) -> list[Path]:
+    return sorted(path.relative_to(home) for path in home.rglob("*") if path.is_file())
+
+
+def copy(home: Path, to: Path, files: list[Path]) -> None:
+    for file in files:
+        (to / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(home / file, to / file)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_files_that_come_in_any_order_and_grow_give_the_store_of_a_full_load(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    files = files_of(DEMO)
+    chance.shuffle(files)
+    home, db = tmp_path / "home", tmp_path / "step" / "s.duckdb"
+    home.mkdir()
+    cut = [0, len(files) // 3, 2 * len(files) // 3, len(files)]
+    for start, end in zip(cut, cut[1:], strict=False):
+        for file in files[start:end]:
+            (home / file).parent.mkdir(parents=True, exist_ok=True)
+            data = (DEMO / file).read_bytes()
+            (home / file).write_bytes(data[: chance.randrange(len(data))] if file.suffix == ".jsonl" else data)
+        load(home, db)
+    copy(DEMO, home, files)  # every file has grown to its full length
+    report = load(home, db)
+    assert report.sources_read > 0
+    load(home, tmp_path / "full" / "s.duckdb")
+    assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
+def test_an_earlier_copy_that_comes_later_takes_ownership(tmp_path: Path) -> None:
+    example = FORTY / "example" / "tree"
+    files = files_of(example)
+    fork = [file for file in files if file.name.endswith("10b0f0.jsonl")]
+    assert fork
+    home, db = tmp_path / "home", tmp_path / "step" / "s.duckdb"
+    copy(example, home, fork)
+    load(home, db)
+    connection = connect(str(db))
+    assert connection.execute("select count(*) from copies").fetchall() == [(0,)]
+    connection.close()
+    copy(example, home, files)
+    load(home, db)
+    connection = connect(str(db))
+    assert connection.execute("select count(*) from copies").fetchall() == [(1,)]
+    connection.close()
+    load(home, tmp_path / "full" / "s.duckdb")
+    assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
+def test_nothing_changed_reads_nothing_and_leaves_the_file(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "s.duckdb"
+    copy(DEMO, home, files_of(DEMO))
+    first = load(home, db)
+    assert (first.state, first.sources_read, first.bytes_read > 0) == ("published", 48, True)
+    before = os.stat(db)
+    for file in files_of(home):
+        os.chmod(home / file, 0o000)  # changes the change time: they are read again ...
+        os.chmod(home / file, 0o644)
+    again = load(home, db)
+    assert (again.state, again.sources_read) == ("published", 48)
+    before = os.stat(db)
+    third = load(home, db)
+    assert (third.state, third.sources_read, third.bytes_read) == ("unchanged", 0, 0)
+    after = os.stat(db)
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_file_rewritten_in_place_with_its_old_size_and_time_is_read_again(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "s.duckdb"
+    copy(DEMO, home, files_of(DEMO))
+    load(home, db)
+    file = next(home / file for file in files_of(home) if file.suffix == ".jsonl")
+    status, data = os.stat(file), file.read_bytes()
+    file.write_bytes(data.replace(b"2026-", b"2025-"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert load(home, db).sources_read == 1
+
+
+def test_gone_files_keep_their_sessions_and_an_emptied_root_is_suspicious(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "s.duckdb"
+    files = files_of(DEMO)
+    copy(DEMO, home, files)
+    load(home, db)
+    gone = next(file for file in files if file.suffix == ".jsonl" and "subagents" not in file.parts)
+    (home / gone).unlink()
+    assert load(home, db).sources_gone == 1
+    connection = connect(str(db))
+    assert connection.execute("select count(*), count(*) filter (source_state = 'gone') from sources").fetchall() == [
+        (48, 1)
+    ]
+    states = connection.execute("select source_state, count(*) from sessions group by all order by all").fetchall()
+    assert states == [("gone", 1), ("present", 45)]
+    connection.close()
+    shutil.rmtree(home / ".qoder")
+    report = load(home, db)
+    assert (report.sources_gone, report.sources_suspicious) == (0, 47)
+    connection = connect(str(db))
+    assert connection.execute("select distinct source_state from sessions order by 1").fetchall() == [
+        ("gone",),
+        ("suspicious",),
+    ]
+    connection.close()
+    copy(DEMO, home, files)
+    load(home, db)
+    connection = connect(str(db))
+    assert connection.execute("select distinct source_state from sources").fetchall() == [("present",)]
+    connection.close()
+    load(home, tmp_path / "full" / "s.duckdb")
+    assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
+def test_a_ledger_of_another_load_is_ignored(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "s.duckdb"
+    copy(DEMO, home, files_of(DEMO))
+    load(home, db)
+    kept = tmp_path / "kept.duckdb"
+    shutil.copyfile(db, kept)
+    file = next(home / file for file in files_of(home) if file.suffix == ".jsonl")
+    with file.open("ab") as more:
+        more.write(b'{"type":"ai-title","aiTitle":"Later"}\n')
+    assert load(home, db).sources_read == 1
+    shutil.copyfile(kept, db)  # somebody restored last night's store: the ledger tells of a later one
+    assert load(home, db).sources_read == 48
+
+
+def test_dead_rows_bring_a_fresh_file(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "s.duckdb"
+    copy(DEMO, home, files_of(DEMO))
+    load(home, db)
+    file = max((home / file for file in files_of(home)), key=lambda path: path.stat().st_size)
+    sizes, shares = [], []
+    for night in range(40):
+        with file.open("ab") as more:
+            more.write(b'{"type":"ai-title","aiTitle":"Night %d"}\n' % night)
+        load(home, db)
+        sizes.append(db.stat().st_size)
+        connection = connect(str(db))
+        shares.append(connection.execute("select dead_rows from mart.store").fetchall()[0][0])
+        connection.close()
+    load(home, tmp_path / "full" / "s.duckdb")
+    assert max(sizes) <= 1.3 * (tmp_path / "full" / "s.duckdb").stat().st_size
+    assert 0 in shares[1:]
+    assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"jobs": 2, "task_bytes": 100_000},
+        {"task_bytes": 1},
+        {"flush_bytes": 1, "task_bytes": 1_000},
+        {"jobs": 5, "task_bytes": 1},
+    ],
+)
+def test_batches_and_workers_give_the_same_rows(
+    tmp_path: Path, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "POOL_BYTES", 0)
+    load(DEMO, tmp_path / "plain" / "s.duckdb")
+    load(DEMO, tmp_path / "other" / "s.duckdb", **how)
+    assert_same(tmp_path / "plain" / "s.duckdb", tmp_path / "other" / "s.duckdb")
