@@ -21,6 +21,7 @@ from etl.discover import discover
 from etl.errors import BrokenPromise, StoreError
 from etl.executors import Serial
 from etl.extract import Extracted, extract
+from etl.mask import mask_text
 from etl.store import Builder, Finding, by_table, inspect, publish, refuse_stale_wal
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Request:
 @dataclass(slots=True)
 class Report:
     """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
-    path grammar claims, by ending; ``problems`` are folders that could not be looked into.
+    path grammar claims, by ending; ``problems`` are folders that could not be looked into. Both are masked like
+    stored text.
     """
 
     load_id: str
@@ -147,8 +149,10 @@ def _discover(request: Request, report: Report) -> list[Found]:
     for name in dict.fromkeys(chosen):
         seen: Discovery = discover(providers.get(name), request.environment, request.host, request.roots.get(name, ()))
         found += seen.found
-        report.problems += seen.problems
-        report.unclaimed = dict(Counter(report.unclaimed) + seen.unclaimed)
+        report.problems += [mask_text(problem, request.key) for problem in seen.problems]
+        for ending, number in seen.unclaimed.items():
+            told = mask_text(ending, request.key)
+            report.unclaimed[told] = report.unclaimed.get(told, 0) + number
     report.sources_seen = len(found)
     return found
 

@@ -292,6 +292,8 @@ def query(path: str, statement: str, seconds: float, memory: str) -> pa.Table:
 def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
     connection.execute("set arrow_lossless_conversion = true")
     connection.execute("set lock_configuration = true")
+    if len(connection.extract_statements(statement)) > 1:
+        raise QueryError("one statement at a time: of several, only the last one's rows would be shown")
     relation = connection.sql(statement)
     if relation is None:
         raise QueryError("that statement gives no rows; only queries are run here")
