@@ -350,7 +350,7 @@ TOKENS: tuple[Rule, ...] = (
         rf"[a-z0-9]{{11}}A{{10}}{WORD_EQ}{{43,}}",
         "A" * 10,
         check="digit",
-        cues=("A" * 10 + "[a-z0-9_=%-]{40}",),
+        cues=("A" * 10 + "[A-Za-z0-9_=%-]{40}",),
     ),
     word("duffel-token", rf"duffel_(?:test|live)_{WORD_EQ}{{30,}}", "duffel_"),
     word(
