@@ -1,12 +1,13 @@
 # Every target sets up what it needs in .venv. PYTHON=/path/to/python3 chooses the Python.
 .POSIX:
-.PHONY: help demo test lint wheel clean
+.PHONY: help demo test lint bench wheel clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo    install, load the example tree and print the 40-session Qoder report'
 	@echo 'make test    install and run every check: lint, types, import contracts, tests'
 	@echo 'make lint    the same without the tests'
+	@echo 'make bench   measure loads of a generated tree of MB megabytes (MB=100); more options in ARGS'
 	@echo 'make wheel   build the sdist and the wheel into dist/'
 	@echo 'make clean   remove .venv, dist and caches'
 
@@ -24,10 +25,15 @@ lint:
 test: lint
 	@.venv/bin/python -m pytest
 
+MB = 100
+bench:
+	@sh .ci/bootstrap
+	@.venv/bin/python -m tests.bench.run --mb $(MB) $(ARGS)
+
 wheel:
 	@sh .ci/bootstrap dev
 	@.venv/bin/python -m hatchling build -d dist
 
 clean:
-	rm -rf .venv dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find etl tests -name __pycache__ -type d -prune -exec rm -rf {} +

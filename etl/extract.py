@@ -286,8 +286,15 @@ def _feed(items: Iterator[Record | Defect], fold: Fold, writer: _Writer) -> Iter
 
 def _lost(fold: Fold, defect: Defect) -> None:
     place = (defect.line_no, defect.child, defect.offset, defect.length)
-    text = defect.raw.decode("utf-8", "replace").replace("\x00", "\ufffd")
+    text = _readable(defect.raw)
     fold.lost(defect.reason, place, text, defect.digest, recovered=defect.recovered)
+
+
+def _readable(raw: bytes) -> str:
+    """Damaged bytes as text. NULs go, as in the decoder: between the letters of a secret they would hide it from every
+    rule (a line in UTF-16 has one after each letter).
+    """
+    return raw.replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str] | None:
@@ -297,7 +304,7 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
     session = item.source.session_id(provider.native_session(item.source, records))
     if value is None:
-        text = raw[:4096].decode("utf-8", "replace")
+        text = _readable(raw[:4096])
         fold.lost(reason or "malformed", (1, 0, 0, len(raw)), text, "", recovered=False)
 
     def feed() -> Iterator[Record]:
@@ -386,6 +393,6 @@ def _head(item: Found) -> str | None:
     """The first 4 KiB; only its digest is stored, once masked: it tells two versions of a file apart and no secret."""
     try:
         with open_stream(item.path) as stream:
-            return stream.read(4096).decode("utf-8", "replace")
+            return _take(stream, 4096)[0].decode("utf-8", "replace")
     except OSError:
         return None

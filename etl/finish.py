@@ -6,8 +6,9 @@ its head readable). Everything before this point, comparing included, worked on 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -19,9 +20,10 @@ from etl.schema import RESULT_CAP_BYTES, TABLES, arrow_schema
 if TYPE_CHECKING:
     from etl.tables import Buffers, Taken
 
-#: Columns that rows are joined by: a masked value keeps a digest so that different ids stay different.
+#: Columns that rows are joined by or told apart by: a masked secret keeps a digest.
 _KEYS: Final = frozenset(
     [
+        "rel_path",
         "session_id",
         "call_key",
         "parent_call_key",
@@ -42,12 +44,14 @@ _KEYS: Final = frozenset(
         "uuid",
         "message_id",
         "request_id",
+        "key",
     ]
 )
+#: Session facts whose value is such an id too, besides those named ``spawned.<agent>``.
+_STATEMENT: Final = ("session_facts", "key")
+_STATED_IDS: Final = frozenset({"parent", "parent_agent", "spawn_call", "forked_from", "continues", "leaf"})
 #: Columns of few different values: masked once per value.
-_REPEATED: Final = _KEYS | frozenset(
-    {"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"}
-)
+_REPEATED: Final = frozenset({"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"})
 
 _CLIPPED: Final[dict[tuple[str, str], int]] = {
     ("events", "summary"): 200,
@@ -64,6 +68,11 @@ _DIGEST_ONLY: Final[dict[str, tuple[str, ...]]] = {
     "conflicts": ("digest", "other_digest"),
     "sources": ("head_digest",),
 }
+
+#: What a torn line ends in may be the first half of a secret, which no rule can know: its last word is not kept.
+_TORN: Final = frozenset({"partial_tail", "io"})
+_LAST_WORD: Final = re.compile(r'[^\s"]+\Z')
+_REDACTED: Final = re.compile(r"\[redacted:[^\]]*\]")
 
 Columns = dict[str, list[Any]]
 Redactions = Counter[tuple[str, str, str, str]]
@@ -103,44 +112,70 @@ def _source_ids(rows: Taken) -> list[str]:
     return ids
 
 
-def _masked_columns(taken: dict[str, Taken], *, repeated: bool) -> list[tuple[str, str]]:
-    """(table, column) of the columns to mask: those of few different values, or the texts."""
+class _Place(NamedTuple):
+    """A column to mask, and which rows of it (None: all)."""
+
+    table: str
+    column: str
+    rows: list[int] | None = None
+
+
+def _places_of(taken: dict[str, Taken], columns: frozenset[str] | None) -> list[_Place]:
+    """The columns to mask of these names; None: those that are neither ids nor of few different values."""
     return [
-        (name, column)
+        _Place(name, column)
         for name, rows in taken.items()
         for column in (*TABLES[name].masked, *_DIGEST_ONLY.get(name, ()))
-        if (column in _REPEATED) == repeated and column in rows.columns
+        if column in rows.columns and (column not in _KEYS | _REPEATED if columns is None else column in columns)
     ]
 
 
 def _mask_repeated(taken: dict[str, Taken], sources: dict[str, list[str]], key: bytes, redactions: Redactions) -> None:
-    """Columns of few different values: each value is masked once. A masked id keeps a digest, so that different ids
-    stay different.
-    """
-    places = _masked_columns(taken, repeated=True)
-    distinct = sorted({value for name, column in places for value in taken[name].columns[column] if value is not None})
-    masked, hits = mask_series(pl.Series(distinct, dtype=pl.String), key)
+    """Ids and columns of few different values: each value is masked once. Masked ids stay different from each other."""
+    table, column = _STATEMENT
+    stated = taken[table].columns[column] if table in taken else []
+    ids = [n for n, what in enumerate(stated) if what in _STATED_IDS or what.startswith("spawned.")]
+    places = [*_places_of(taken, _KEYS), *([_Place(table, "value", ids)] if ids else [])]
+    _mask_distinct(taken, sources, places, key, redactions, told_apart=True)
+    _mask_distinct(taken, sources, _places_of(taken, _REPEATED), key, redactions, told_apart=False)
+
+
+def _mask_distinct(
+    taken: dict[str, Taken],
+    sources: dict[str, list[str]],
+    places: list[_Place],
+    key: bytes,
+    redactions: Redactions,
+    *,
+    told_apart: bool,
+) -> None:
+    def values_of(place: _Place) -> list[Any]:
+        values = taken[place.table].columns[place.column]
+        return values if place.rows is None else [values[row] for row in place.rows]
+
+    distinct = sorted({value for place in places for value in values_of(place) if value is not None})
+    masked, hits = mask_series(pl.Series(distinct, dtype=pl.String), key, told_apart=told_apart)
     if not hits:
         return
     changed = {distinct[hit.row]: masked[hit.row] for hit in hits}
     found: dict[str, list[tuple[str, str]]] = {}
     for hit in hits:
         found.setdefault(distinct[hit.row], []).append((hit.rule, hit.fingerprint))
-    for name, column in places:
+    for name, column, rows in places:
         values = taken[name].columns[column]
-        for row, value in enumerate(values):
+        for row in range(len(values)) if rows is None else rows:
+            value = values[row]
             if value in changed:
-                values[row] = changed[value] + (f"~{digest64(value)}" if column in _KEYS else "")
+                values[row] = changed[value]
                 for rule, fingerprint in found[value]:
                     redactions[sources[name][row], f"{name}.{column}", rule, fingerprint] += 1
 
 
 def _mask_texts(taken: dict[str, Taken], sources: dict[str, list[str]], key: bytes, redactions: Redactions) -> None:
     """Texts: all columns of all tables in one pass."""
-    places = _masked_columns(taken, repeated=False)
     texts: list[str | None] = []
     owners: list[tuple[str, str, int]] = []
-    for name, column in places:
+    for name, column, _ in _places_of(taken, None):
         owners.append((name, column, len(texts)))
         texts += taken[name].columns[column]
     masked, hits = mask_series(pl.Series(texts, dtype=pl.String), key)
@@ -162,6 +197,12 @@ def _clip(table: str, columns: Columns) -> None:
         columns["digest"] = [
             digest if digest or head is None else digest64(head) for head, digest in zip(heads, digests, strict=True)
         ]
+        columns["head"] = [
+            head
+            if head is None or line_no == 0 or reason not in _TORN or len(head) > _CLIPPED["rejects", "head"]
+            else _LAST_WORD.sub(_only_redacted, head)
+            for head, reason, line_no in zip(heads, columns["reason"], columns["line_no"], strict=True)
+        ]
     for (owner, column), limit in _CLIPPED.items():
         if owner == table:
             columns[column] = [
@@ -170,6 +211,11 @@ def _clip(table: str, columns: Columns) -> None:
     if table in _DIGESTED:
         texts = columns[_DIGESTED[table]]
         columns["digest"] = [None if text is None else digest64(text) for text in texts]
+
+
+def _only_redacted(word: re.Match[str]) -> str:
+    marks = "".join(_REDACTED.findall(word[0]))
+    return marks if marks == word[0] else f"{marks}…"
 
 
 def _clip_results(columns: Columns) -> None:

@@ -1,6 +1,6 @@
 """Which files has the last load read, and which of those found now need reading again?
 
-The ledger is one JSON file per store, outside it (real paths live only here, 0600). It belongs to a store by the
+The ledger is one JSON file per store, outside it (0600). It belongs to a store by the
 store's id and the id of its last load: one that does not match is ignored and everything is read again.
 """
 
@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-
-from etl.discover import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,11 +27,13 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One source that was read: its stamp then, the version of the rules that read it, its path, and its root."""
+    """One source that was read: its stamp then, the version of the rules that read it, and its root, masked.
+
+    The path of the file is not kept: names may hold secrets, and what is found is looked up by source id.
+    """
 
     stamp: Stamp
     rules: str
-    path: str
     root: str
 
 
@@ -67,7 +67,7 @@ class Ledger:
             "store_id": self.store_id,
             "load_id": self.load_id,
             "entries": {
-                source: [*entry.stamp, entry.rules, entry.path, entry.root] for source, entry in self.entries.items()
+                source: [*entry.stamp, entry.rules, entry.root] for source, entry in self.entries.items()
             },
         }
         path = _path(folder, self.store_id)
@@ -83,8 +83,8 @@ def _path(folder: str, store_id: str) -> str:
 
 
 def _entry(row: list[Any]) -> Entry:
-    size, mtime_ns, ctime_ns, inode, rules, path, root = row
-    return Entry((int(size), int(mtime_ns), int(ctime_ns), int(inode)), str(rules), str(path), str(root))
+    size, mtime_ns, ctime_ns, inode, rules, root = row
+    return Entry((int(size), int(mtime_ns), int(ctime_ns), int(inode)), str(rules), str(root))
 
 
 @dataclass(slots=True)
@@ -106,16 +106,25 @@ class Plan:
         return not (self.read or self.gone or self.suspicious)
 
 
-def plan(ledger: Ledger, found: Iterable[Found], rules: str, walked: Mapping[str, int], *, full: bool) -> Plan:
+def plan(
+    ledger: Ledger,
+    found: Iterable[Found],
+    rules: str,
+    walked: Mapping[str, int],
+    masked: Mapping[str, str],
+    *,
+    full: bool,
+) -> Plan:
     """Compares what is found with what the ledger knows.
 
-    ``rules`` names the versions that rows depend on; ``walked`` are the roots that were walked, with the number of
-    files found below each: only what lay below one of them can be gone. ``full`` reads everything again.
+    ``rules`` names the versions that rows depend on; ``walked`` are the masked roots that were walked, with the number
+    of files found below each: only what lay below one of them can be gone; ``masked`` gives a root as the ledger keeps
+    it. ``full`` reads everything again.
     """
     made = Plan()
     for item in found:
         source_id = item.source.source_id
-        entry = Entry(item.stamp, rules, printable(item.path), item.root)
+        entry = Entry(item.stamp, rules, masked[item.root])
         if not full and ledger.entries.get(source_id) == entry:
             made.unchanged.append(source_id)
         else:

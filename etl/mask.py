@@ -15,9 +15,11 @@ import binascii
 import hashlib
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 import polars as pl
 
+from etl.keys import digest64
 from etl.mask_rules import GROUPS, RULES, Group, Rule
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Hit(NamedTuple):
 
 
 # ---- is it a secret? Judged on the found value alone.
-_REDACTED = re.compile(r"\[redacted:[a-z0-9-]+\]")
+_REDACTED = re.compile(r"\[redacted:[a-z0-9-]+(?:~[0-9a-f]{16})?\]")
 _PLACEHOLDER = re.compile(
     r"[<{*.#%(]|\$[A-Za-z_{(]"
     r"|(?:your|my|insert|replace|enter|put|some|change|dummy|sample)[-_]|(?:your|change[-_]?me|placeholder|redacted)"
@@ -67,6 +69,11 @@ def _has_digit(value: str) -> bool:
 def _is_mixed(value: str) -> bool:
     """Not one word in small letters."""
     return _has_digit(value) or value[3:].lower() != value[3:]
+
+
+def _is_dense(value: str) -> bool:
+    """Small letters, capitals and digits: what a random string of two dozen characters has, and few names do."""
+    return _has_digit(value) and value[2:] not in (value[2:].lower(), value[2:].upper())
 
 
 def _is_wordy(value: str) -> bool:
@@ -104,6 +111,7 @@ def _is_random(value: str) -> bool:
 def _is_basic(value: str) -> bool:
     """Base64 of ``user:password``."""
     try:
+        value = unquote(value.replace("\\", ""))
         plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
         return False
@@ -155,6 +163,7 @@ CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "pem": lambda value: bool(_BODY.search(value)),
     "digit": _has_digit,
     "mixed": _is_mixed,
+    "dense": _is_dense,
     "url": _is_url_password,
     "header": _is_header,
     "random": _is_random,
@@ -214,18 +223,19 @@ def _mark_for(texts: list[str]) -> str:
     return f"\ufdd0{number}\ufdd1"
 
 
-def _cut(marked: str, mark: str, rule: Rule) -> tuple[str, list[str]]:
+def _cut(marked: str, mark: str, rule: Rule, *, told_apart: bool) -> tuple[str, list[str]]:
     """Put the replacement where a marked secret stands the check; give the new text and the secrets taken out."""
     parts = marked.split(mark)
     secrets: list[str] = []
     for place in range(1, len(parts), 2):
-        if _is_secret(rule, parts[place]):
-            secrets.append(parts[place])
-            parts[place] = f"[redacted:{rule.id}]"
+        secret = parts[place]
+        if _is_secret(rule, secret):
+            secrets.append(secret)
+            parts[place] = f"[redacted:{rule.id}~{digest64(secret)}]" if told_apart else f"[redacted:{rule.id}]"
     return "".join(parts), secrets
 
 
-def _apply(rule: Rule, texts: dict[int, str], places: list[int]) -> list[_Taken]:
+def _apply(rule: Rule, texts: dict[int, str], places: list[int], *, told_apart: bool) -> list[_Taken]:
     """Replace, in place, what one rule finds in the texts at these places."""
     if sum(len(texts[place]) for place in places) <= _SOME_BYTES:
         places = [place for place in places if any(hint in texts[place] for hint in rule.hints)]
@@ -238,17 +248,20 @@ def _apply(rule: Rule, texts: dict[int, str], places: list[int]) -> list[_Taken]
     marked = column.gather(matching).str.replace_all(pattern, f"${{1}}{mark}${{2}}{mark}${{3}}")
     taken: list[_Taken] = []
     for place, text in zip(places, marked, strict=True):
-        texts[place], secrets = _cut(text, mark, rule)
+        texts[place], secrets = _cut(text, mark, rule, told_apart=told_apart)
         taken.extend(_Taken(place, rule.id, secret) for secret in secrets)
     return taken
 
 
-def _sweep(column: pl.Series) -> tuple[dict[int, str], list[_Taken]]:
+def _sweep(column: pl.Series, *, told_apart: bool) -> tuple[dict[int, str], list[_Taken]]:
     """Apply every rule once, in order, to the rows whose group's cue occurs. Gives the changed texts by row."""
     places = {rule: found for group in _groups_for(column) if (found := _cued(column, group)) for rule in group.rules}
     cued = sorted({place for found in places.values() for place in found})
     texts: dict[int, str] = dict(zip(cued, column.gather(cued), strict=True))
-    taken = [secret for rule in RULES if rule in places for secret in _apply(rule, texts, places[rule])]
+    taken: list[_Taken] = []
+    for rule in RULES:
+        if rule in places:
+            taken += _apply(rule, texts, places[rule], told_apart=told_apart)
     return {place: texts[place] for place in sorted({secret.place for secret in taken})}, taken
 
 
@@ -268,19 +281,21 @@ def _cued(column: pl.Series, group: Group) -> list[int]:
     return rows.to_list()
 
 
-def mask_series(series: pl.Series, key: bytes) -> tuple[pl.Series, list[Hit]]:
+def mask_series(series: pl.Series, key: bytes, *, told_apart: bool = False) -> tuple[pl.Series, list[Hit]]:
     """Replace every secret in a column of texts.
 
     :param series: dtype String, any length; nulls stay null.
     :param key: content of the user's key file, at least one byte.
+    :param told_apart: for ids: a replacement names the digest of its secret (``[redacted:rule~digest]``), so that
+        different ids stay different, and an id that is part of another one (a sub-agent's, ``id#2``) stays so.
     :returns: a series of the same name and length, and one ``Hit`` per secret occurrence, ordered by row.
     :raises ValueError: if the key is empty and there is something to fingerprint.
     """
-    texts, taken = _sweep(series)
+    texts, taken = _sweep(series, told_apart=told_apart)
     found = list(taken)
     pending = list(texts)
     while pending:
-        changed, taken = _sweep(pl.Series([texts[row] for row in pending], dtype=pl.String))
+        changed, taken = _sweep(pl.Series([texts[row] for row in pending], dtype=pl.String), told_apart=told_apart)
         found.extend(_Taken(pending[place], rule, secret) for place, rule, secret in taken)
         texts.update((pending[place], text) for place, text in changed.items())
         pending = [pending[place] for place in changed]

@@ -24,7 +24,7 @@ from etl.executors import Serial, process_pool, run_tasks
 from etl.extract import Extracted, extract, failed_source, peak_rss
 from etl.ledger import Ledger, Plan, plan, tasks_of
 from etl.lock import store_lock
-from etl.mask import MASK_VERSION
+from etl.mask import MASK_VERSION, mask_text
 from etl.request import Report, Request, Stopwatch
 from etl.schema import PARSER_VERSION
 from etl.statelog import append
@@ -44,6 +44,8 @@ TASK_BYTES: Final = 24 * 1024 * 1024
 POOL_BYTES: Final = 16 * 1024 * 1024
 #: Above this share of dead rows, or of sources to read, the store is written afresh.
 _AFRESH_SHARE: Final = 0.25
+#: A smaller store is written afresh in any case: it costs no more, and blocks of a small file are mostly empty.
+COPY_ROWS: Final = 200_000
 #: Tasks whose parts go into one transaction.
 _COMMIT_TASKS: Final = 16
 #: A source that a broken check names is taken out and the rest checked again, at most so many times.
@@ -136,10 +138,13 @@ def _plan(request: Request, ledger: Ledger, report: Report) -> Plan:
         seen = discover(providers.get(name), request.environment, request.host, request.roots.get(name, ()))
         found += seen.found
         walked |= seen.walked
-        report.problems += seen.problems
-        report.unclaimed = dict(Counter(report.unclaimed) + seen.unclaimed)
+        report.problems += [mask_text(problem, request.key) for problem in seen.problems]
+        for ending, number in seen.unclaimed.items():
+            told = mask_text(ending, request.key)
+            report.unclaimed[told] = report.unclaimed.get(told, 0) + number
         report.provider(name).seen = len(seen.found)
-    todo = plan(ledger, found, _RULES, walked, full=request.full)
+    masked = {root: mask_text(root, request.key) for root in walked}
+    todo = plan(ledger, found, _RULES, {masked[root]: number for root, number in walked.items()}, masked, full=request.full)
     report.sources_seen, report.sources_unchanged = len(found), len(todo.unchanged)
     report.sources_gone, report.sources_suspicious = len(todo.gone), len(todo.suspicious)
     for item in todo.read:
@@ -156,7 +161,7 @@ def _load(
     watch: Stopwatch,
     clock: Callable[[], datetime],
 ) -> None:
-    afresh = known is None or request.full or known.dead_share > _AFRESH_SHARE
+    afresh = known is None or request.full or known.dead_share > _AFRESH_SHARE or known.live_rows < COPY_ROWS
     afresh = afresh or len(todo.read) > _AFRESH_SHARE * max(1, report.sources_seen)
     built = os.path.join(folder, "store.duckdb")
     try:

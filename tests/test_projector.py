@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from etl.extract import extract
 from etl.grammars.blocks import Part, locate, project
 from etl.grammars.inventory import content_inventory
-from tests.loading import KEY, find
+from etl.jsonl import Record
+from etl.providers.base import Claim, Source
+from etl.providers.qoder.transcript import native_session, recognise
+from tests.loading import HOST, KEY, find
 
 TYPES: Final = (
     *("text", "output_text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"),
@@ -62,14 +65,17 @@ VALUES: Final = st.recursive(
     ),
     max_leaves=12,
 )
+WORDS: Final = st.one_of(st.sampled_from(["", " ", "a"]), st.text(max_size=3))
+LEAVES: Final = st.one_of(WORDS, st.fixed_dictionaries({}, optional={"text": WORDS, "value": WORDS}), VALUES)
 ITEMS: Final = st.one_of(
     VALUES,
     st.fixed_dictionaries(
-        {"type": st.sampled_from(TYPES)},
+        {},
         optional={
-            "text": st.one_of(st.text(max_size=8), VALUES),
-            "thinking": st.one_of(st.text(max_size=8), VALUES),
-            "content": VALUES,
+            "type": st.one_of(st.sampled_from(TYPES), st.sampled_from([None, 7, []])),
+            "text": LEAVES,
+            "thinking": LEAVES,
+            "content": st.one_of(LEAVES, st.lists(st.fixed_dictionaries({"type": ATOMS | st.just([])}), max_size=2)),
             "id": st.one_of(st.sampled_from(["c1", "c2"]), VALUES),
             "tool_use_id": st.one_of(st.sampled_from(["c1", "c2"]), VALUES),
             "name": st.one_of(st.sampled_from(["Bash", "mcp__a__b"]), VALUES),
@@ -103,7 +109,7 @@ RECORDS: Final = st.one_of(
             "timestamp": st.one_of(st.sampled_from(["2026-03-02T09:00:00Z", 1772442000000]), VALUES),
             "sessionId": st.just("s"),
             "humanInput": st.one_of(VALUES, st.just({"text": "typed", "mode": "prompt"})),
-            "origin": st.one_of(VALUES, st.just({"kind": "human"})),
+            "origin": st.one_of(VALUES, st.fixed_dictionaries({"kind": st.one_of(st.just("human"), VALUES)})),
             "isMeta": VALUES,
             "toolUseResult": VALUES,
             "toolDenialKind": VALUES,
@@ -130,9 +136,11 @@ def _parts(record: dict[str, Any]) -> list[Part]:
     return [] if content is None else list(project(content))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(record=RECORDS)
 @example(record={"type": "assistant", "message": {"content": "text"}})
+@example(record={"type": "assistant", "message": {"content": [{"type": "output_text", "text": {"value": "a"}}]}})
+@example(record={"type": "assistant", "message": {"content": [{"tool_use_id": "c", "content": "a"}, {"text": " "}]}})
 @example(record={"type": "assistant", "message": {"content": '[{"type":"text","text":"a"}]'}})
 @example(record={"type": "assistant", "message": {"role": "assistant", "content": '{"type":"text","text":"a"}'}})
 @example(record={"type": "assistant", "message": '{"role":"assistant","content":"[1]"}'})
@@ -168,13 +176,19 @@ def _places(rows: list[dict[str, Any]]) -> set[tuple[int, int, int | None]]:
     return {(row["line_no"], row["child"], row["block"]) for row in rows}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(records=st.lists(RECORDS, min_size=1, max_size=12))
 @example(
     records=[
         {"type": "assistant", "uuid": "u1", "message": {"id": "m1", "content": [{"type": "text", "text": t}]}}
         for t in "aba"
     ]
+)
+@example(records=[{"role": "user", "content": [{"type": "tool_use"}]}])
+@example(records=[{"role": "user", "content": [{"type": "tool_result", "content": {"type": []}}]}])
+@example(records=[{"type": "user", "origin": {"kind": []}, "message": {"content": "a"}}])
+@example(
+    records=[{"type": "assistant", "message": {"content": [{"type": "tool_result"}, {"type": "text", "text": "a"}]}}]
 )
 @example(records=[{"type": "user", "message": {"content": ["a"]}, "humanInput": {"text": "typed"}}])
 @example(records=[{"type": "assistant", "message": {"usage": {"input_tokens": 10**30, "credits": 1e300}}}])
@@ -196,3 +210,13 @@ def test_any_records_pass_and_each_readable_item_has_its_row(records: list[dict[
     assert {place for place in dialogue if place[2] is not None} <= readable
     assert all(row["role"] == "user" for row in facts["dialogue"] if row["block"] is None)
     assert len({row["fact_id"] for row in facts["dialogue"]}) == len(facts["dialogue"])
+
+
+@settings(max_examples=30, deadline=None)
+@example(head=[{"type": []}])
+@given(head=st.lists(st.one_of(RECORDS, st.fixed_dictionaries({"type": VALUES, "sessionId": VALUES})), max_size=3))
+def test_any_first_records_can_be_judged(head: list[dict[str, Any]]) -> None:
+    records = [Record(n + 1, 0, 0, 0, b"", value) for n, value in enumerate(head)]
+    assert recognise(records) in (True, False, None)
+    source = Source("qoder", HOST, "s.jsonl", Claim("qoder_cli", "jsonl", "s"))
+    assert native_session(source, records)

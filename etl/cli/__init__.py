@@ -65,7 +65,10 @@ def run(arguments: list[str]) -> int:
     except Exception:  # noqa: BLE001 - the last line of defence: a bug is named as one
         import traceback
 
-        traceback.print_exc()
+        from etl.mask import mask_text
+
+        # what went wrong may quote what was read; the key of the fingerprint, which is thrown away, does not matter
+        click.echo(mask_text(traceback.format_exc(), b"-"), err=True, nl=False)
         click.echo("sessionmart: this is a bug in sessionmart, nothing was published", err=True)
         return EXIT_BUG
     return code if isinstance(code, int) else EXIT_OK

@@ -211,7 +211,7 @@ def result_text(content: Any) -> tuple[str | None, int]:
     for item in as_list(content) if isinstance(content, list) else [content]:
         if isinstance(item, str):
             texts.append(item)
-        elif isinstance(item, dict) and item.get("type") in MEDIA_TYPES:
+        elif isinstance(item, dict) and as_str(item.get("type")) in MEDIA_TYPES:
             images += 1
         elif isinstance(item, dict) and isinstance(item.get("text"), str):
             texts.append(item["text"])

@@ -7,7 +7,7 @@ and a backslash only together with what it escapes.
 
 from __future__ import annotations
 
-from etl.mask_rules.formats import B64, EDGE, GAP, LEFT, QUOTE, WORD, Rule, own
+from etl.mask_rules.formats import B64, EDGE, EQUALS, GAP, LEFT, QUOTE, WORD, Rule, own
 
 
 def _cases(*words: str) -> tuple[str, ...]:
@@ -52,6 +52,14 @@ CONTEXT: tuple[Rule, ...] = (
         ":\\",
         after=r"@[A-Za-z0-9\[{$%_]",
         cues=(rf"://{_USER}:{_WORD_IN_URL}@", rf":\\+/\\+/{_USER}:{_WORD_IN_URL}@"),
+    ),
+    _near(
+        "url-password",
+        r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa](?:%2[Ff]){2}(?:[A-Za-z0-9_.~-]|%[0-35-9A-Fa-f][0-9A-Fa-f])*?%3[Aa]",
+        r"[A-Za-z0-9_.~!*+%-]+",
+        "url",
+        *("%3A%2F%2F", "%3a%2f%2f"),
+        after=r"%40[A-Za-z0-9]",
     ),
     _near(
         "url-token",
@@ -192,15 +200,14 @@ CONTEXT: tuple[Rule, ...] = (
     ),
     _near(
         "azure-account-key",
-        r"(?i:AccountKey|SharedAccessKey|SharedSecretValue)=",
+        rf"(?i:AccountKey|SharedAccessKey|SharedSecretValue){EQUALS}",
         rf"{B64}{{20,}}={{0,2}}",
         "",
-        "Key=",
-        "Value=",
+        *("Key=", "Value=", "Key%3D", "Value%3D"),
     ),
     _near(
         "npmrc-auth",
-        rf"{LEFT}(?:_authToken|_auth|_password)[ ]?=[ ]?{QUOTE}?",
+        rf"{LEFT}(?:_authToken|_auth|_password)[ ]?{EQUALS}[ ]?{QUOTE}?",
         r"""[^\s"'`\\$<>{}]{6,}""",
         "header",
         "_auth",
@@ -225,11 +232,12 @@ _KEY_HINTS = _cases("token", "secret", "cred", "auth", "key")
 _STAGE = r"(?:[_-]?(?:value|prod|production|dev|test|staging|live|old|new|[0-9]{1,2}))?"
 # ``=``, ``:=``, ``=>``, ``["x"] =``, ``: str =``, ``" value="``, and the ``value`` beside a ``name``
 _TYPE = r"(?:&?[A-Za-z][A-Za-z0-9_.\[\] |?]*=[ ]?)?"
-_EQ = rf"(?:{QUOTE}\]?)?[ \t]*(?::=|=>|[:=])[ \t]*{_TYPE}"
+_EQ = rf"(?:{QUOTE}\]?)?[ \t]*(?::=|=>|[:=]|%3[Dd])[ \t]*{_TYPE}"
 _ASSIGN = rf"(?:{_EQ}|{QUOTE}?[ ]*,?(?:\s|\\n)*{QUOTE}?(?i:value){QUOTE}?[ ]?[:=][ ]?)"
 NAMED_CUE = (
     _any("pass", "pwd", "_pw", "token", "secret", "cred", "auth", "key") + "[A-Za-z0-9_-]*"
-    r"(?:[^A-Za-z0-9:=]*(?:&?quot;|n?[^A-Za-z0-9:=]*(?i:value)[^A-Za-z0-9:=]*)?[:=]+>?" + rf"[ \t]*{_TYPE}|>)"
+    r"(?:[^A-Za-z0-9:=]*(?:&?quot;|n?[^A-Za-z0-9:=]*(?i:value)[^A-Za-z0-9:=]*)?(?:[:=]+>?|%3[Dd])"
+    + rf"[ \t]*{_TYPE}|>)"
     r"""(?:[\\"'`& ]|quot;)*(?:[^\s"'`]|\\["'`])*[0-9!@#$%^&*?+~|]"""
     r"""|PASS[A-Z]*[A-Z0-9_]*=[\\"']*[^\s"'`\\]{6}|(?:pass|Pass|PASS)[a-z]*>[^\s<]{6}"""
 )

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 #: A session id in a file name: dots are allowed (task-10f8….session.execution), separators and spaces are not.
 _SID: Final = r"[A-Za-z0-9._-]+"
-_FLAT: Final = re.compile(rf"^(?P<sid>{_SID})\.jsonl$")
-_MAIN: Final = re.compile(rf"^(?P<slug>[^/]+)/(?P<sid>{_SID})\.jsonl$")
-_TRANSCRIPT: Final = re.compile(rf"^(?P<slug>[^/]+)/transcript/(?P<sid>{_SID})\.jsonl$")
+_FLAT: Final = re.compile(rf"^(?P<sid>{_SID})\.jsonl\Z")
+_MAIN: Final = re.compile(rf"^(?P<slug>[^/]+)/(?P<sid>{_SID})\.jsonl\Z")
+_TRANSCRIPT: Final = re.compile(rf"^(?P<slug>[^/]+)/transcript/(?P<sid>{_SID})\.jsonl\Z")
 _SUBAGENT: Final = re.compile(
-    rf"^(?P<slug>[^/]+)/(?P<parent>{_SID})/subagents/(?:[^/]+/)*agent-(?P<agent>{_SID})(?P<end>\.jsonl|\.meta\.json)$"
+    rf"^(?P<slug>[^/]+)/(?P<parent>{_SID})/subagents/(?:[^/]+/)*agent-(?P<agent>{_SID})(?P<end>\.jsonl|\.meta\.json)\Z"
 )
-_SIDECAR: Final = re.compile(rf"^(?:[^/]+/)?(?P<sid>{_SID})-session\.json$")
+_SIDECAR: Final = re.compile(rf"^(?:[^/]+/)?(?P<sid>{_SID})-session\.json\Z")
 _IGNORED: Final = ("ai-stats/",)
 
 #: The folder of a realm's configuration below a home, and of the IDE's cache below the configuration folder.
@@ -33,7 +33,7 @@ _REALMS: Final[dict[str | None, str]] = {None: ".qoder", "cn": ".qoder-cn", "wor
 _IDE: Final = "SharedClientCache/cli/projects"
 #: Anywhere in a path: the projects folder of a realm, for folders and files that the user names.
 _MARKER: Final = re.compile(
-    rf"(?:^|/)(?:(?P<config>\.qoder|\.qoder-cn|\.qoderwork)/projects|Qoder(?:CN)?/{_IDE})/(?P<rest>.+)$"
+    rf"(?:^|/)(?:(?P<config>\.qoder|\.qoder-cn|\.qoderwork)/projects|Qoder(?:CN)?/{_IDE})/(?P<rest>.+)\Z"
 )
 _OVERRIDES: Final[dict[str | None, tuple[str, str]]] = {
     None: ("QODER_CONFIG_DIR", "QODER_CLI_HOME"),

@@ -57,11 +57,11 @@ def classify(value: dict[str, Any], parts: list[Part], *, is_agent: bool) -> Pro
     if value.get("isCompactSummary") is True:
         return Prompt("summary")
     human = as_dict(value.get("humanInput"))
-    origin = as_dict(value.get("origin")).get("kind")
+    origin = as_str(as_dict(value.get("origin")).get("kind"))
     typed = as_str(human.get("text")) or None
     if typed is not None or origin in _HUMAN_ORIGINS:
         return _by_person(texts, typed, human.get("mode"))
-    if value.get("isMeta") is True or isinstance(origin, str) or any(part.kind == "result" for part in parts):
+    if value.get("isMeta") is True or origin is not None or any(part.kind == "result" for part in parts):
         return Prompt("context")
     if is_agent:
         return Prompt("objective")

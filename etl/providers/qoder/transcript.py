@@ -61,7 +61,7 @@ def recognise(records: Iterable[RecordLike]) -> bool | None:
     seen = None
     for record in records:
         value = record.value
-        if value.get("type", value.get("role")) in _SHAPES and ("sessionId" in value or "message" in value):
+        if as_str(value.get("type", value.get("role"))) in _SHAPES and ("sessionId" in value or "message" in value):
             return True
         seen = False
     return seen
@@ -175,6 +175,8 @@ class _Transcript:
         yield from self._facts(value)
         yield from self._turn_start(value, prompt)
         yield from _prompt_rows(prompt, parts, decoded=decoded)
+        # no build writes a request into a user record; where one stands it is a call like any other
+        yield from (request(part, TOOLS, key) for part in parts if part.kind == "request")
         yield from _results(value, parts)
         yield from _unread(parts)
 

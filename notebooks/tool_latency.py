@@ -1,0 +1,285 @@
+"""Where does tool time go?
+
+A marimo notebook over the store (``SESSIONMART_DB``, else the default place; where there is no store, over the example
+tree): ``marimo edit notebooks/tool_latency.py``, or ``marimo run`` to read only. As a plain script it prints its tables:
+``python notebooks/tool_latency.py [--summary FILE.json] [--charts DIR]``; DIR gets the charts as PNG.
+"""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="Where does tool time go?")
+
+with app.setup:
+    import json
+    import sys
+    import tempfile
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    import latency_charts
+    import latency_numbers as numbers
+    import marimo as mo
+    import polars as pl
+
+    import etl
+    from etl import pipeline
+    from etl.errors import StoreMissing
+    from etl.providers.base import Environment
+    from etl.sqlfiles import shipped
+
+
+@app.function
+def example_store(folder):
+    """Path of a store of the example tree that ships with sessionmart, built in ``folder``."""
+    home = Environment(str(shipped("demo", "fixtures/demo")), {}, "linux")
+    request = pipeline.Request(str(Path(folder) / "demo.duckdb"), "demo", home, b"demo", etl.__version__)
+    return pipeline.load(request, lambda: datetime.now(UTC)).db
+
+
+@app.function
+def opened():
+    """A read-only connection, and why it is one to the example store (None: it is one to the user's)."""
+    try:
+        return etl.connect(), None
+    except StoreMissing as missing:
+        with tempfile.TemporaryDirectory() as folder:  # the open file outlives its name
+            return etl.connect(example_store(folder)), str(missing)
+
+
+@app.function
+def spoken(frame):
+    """The columns that are durations, as ``numbers.spoken`` says them."""
+    durations = [name for name in frame.columns if name.endswith(("_ms", "_ms_no_wait"))]
+    return dict.fromkeys(durations, numbers.spoken)
+
+
+@app.function
+def shown(frame, **options):
+    """A frame as an interactive table; durations are spoken and sort as numbers."""
+    return mo.ui.table(frame, format_mapping=spoken(frame), **{"selection": None, **options})
+
+
+@app.function
+def printed(name, frame):
+    """A frame as text on stdout, durations spoken; nothing where it has no row."""
+    if frame.is_empty():
+        return
+    words = [
+        pl.col(column).map_elements(say, return_dtype=pl.String, skip_nulls=False)
+        for column, say in spoken(frame).items()
+    ]
+    with pl.Config(
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=250,
+        fmt_str_lengths=64,
+        tbl_formatting="MARKDOWN",
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+    ):
+        print(f"{name.replace('_', ' ')}\n\n{frame.with_columns(words)}\n")
+
+
+@app.cell
+def _():
+    again = mo.ui.button(label="Read the store again")
+    return (again,)
+
+
+@app.cell
+def _(again):
+    again.value  # a press reads anew: a load replaces the file of the store
+    connection, missing = opened()
+    every_call = numbers.credited(connection.sql(numbers.CALLS).pl())
+    every_turn = connection.sql(numbers.TURNS).pl()
+    every_status = connection.sql(numbers.COVERAGE).pl()
+    return connection, every_call, every_status, every_turn, missing
+
+
+@app.cell
+def _(every_status):
+    def _choice(column):
+        return mo.ui.dropdown(["all", *every_status[column].unique().sort()], value="all", label=column)
+
+    provider, project = _choice("provider"), _choice("project")
+    most = mo.ui.slider(3, 40, value=12, label="tools and models drawn by name", show_value=True)
+    return most, project, provider
+
+
+@app.cell
+def _(again, missing, most, project, provider):
+    mo.vstack(
+        [
+            mo.md("# Where does tool time go?"),
+            mo.callout(mo.md(f"**This is example data**: {missing}."), kind="warn") if missing else mo.md(""),
+            mo.hstack([provider, project, most, again], justify="start", wrap=True),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(connection, every_call, every_status, every_turn, most, project, provider):
+    _chosen = {"provider": provider.value, "project": project.value}
+    _keep = [pl.col(column) == value for column, value in _chosen.items() if value != "all"]
+    _calls, _turns, _coverage = (frame.filter(*_keep) for frame in (every_call, every_turn, every_status))
+    slow = numbers.slowest(connection, _calls, 100)
+    tables = numbers.tables(_calls, _coverage, _turns, slow)
+    drawn = latency_charts.charts(_calls, _turns, most.value)
+    return drawn, slow, tables
+
+
+@app.cell
+def _(drawn, tables):
+    def section(text, *names):
+        """A heading, then the charts and tables of these names."""
+        parts = [mo.md(text)]
+        for name in names:
+            table = tables.get(name)
+            if name in drawn:
+                parts.append(drawn[name])
+            elif table is None or table.is_empty():
+                parts.append(mo.md(f"*{name.replace('_', ' ').capitalize()}: no call of this choice.*"))
+            if table is not None and table.height:
+                parts.append(shown(table))
+        return mo.vstack(parts)
+
+    return (section,)
+
+
+@app.cell
+def _(tables):
+    _is = tables["totals"].row(0, named=True)
+    _why = ", ".join(f"{calls:,} {status}" for status, calls in tables["untimed_calls"].iter_rows())
+
+    def _tile(name, label, caption):
+        return mo.stat(numbers.spoken(_is[name]), label=label, caption=caption)
+
+    mo.vstack(
+        [
+            mo.hstack(
+                [
+                    _tile("wall_ms", "tool wall time", "overlapping calls count once"),
+                    _tile("human_wait_ms", "of it for a person", "suspected"),
+                    _tile("saved_ms", "saved by parallel calls", "sum of the calls less wall time"),
+                    mo.stat(f"{_is['timed_calls']:,}", label="timed calls", caption=f"of {_is['calls']:,}"),
+                    mo.stat(f"{_is['sessions']:,}", label="sessions", caption="with timed calls"),
+                ],
+                widths="equal",
+            ),
+            mo.md(f"Calls that nothing times: {_why}." if _why else ""),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(section, tables):
+    section(
+        f"""
+    ## By tool and by model
+
+    Wall time adds up: where calls of a turn overlap, the one that started first has the moment. A call of *Agent* lasts
+    as long as its sub-agent, whose own calls ({numbers.spoken(tables["totals"]["subagent_wall_ms"][0])}) are counted too.
+    """,
+        "time_by_tool",
+        "time_by_model",
+    )
+    return
+
+
+@app.cell
+def _(drawn):
+    mo.vstack([mo.md("## Distributions"), *(drawn[name] for name in ("spread_by_tool", "spread_by_model") if name in drawn)])
+    return
+
+
+@app.cell
+def _(section):
+    section(
+        """
+    ## Tails
+
+    Percentiles of exact and good calls that ended ok or in an error; `_no_wait` leaves out those that a person probably
+    had to act on first. The p99 of fewer than a hundred calls is little more than the slowest of them.
+    """,
+        "tails_by_tool",
+        "tails_by_model",
+    )
+    return
+
+
+@app.cell
+def _(section):
+    section("## Parallel calls", "parallel_calls")
+    return
+
+
+@app.cell
+def _(section):
+    section(
+        """
+    ## Waits
+
+    *Suspected* waits follow the rule of `human_gate_suspected`; a *told* wait stands in the log itself (`wait_ms`).
+    """,
+        "suspected_waits",
+        "told_waits",
+    )
+    return
+
+
+@app.cell
+def _(section):
+    section(
+        """
+    ## By quality
+
+    All timed calls. *Bound*: results that the agent flushed together, or a launch in the background; the call took that
+    long at most, so these stand in no percentile above.
+    """,
+        "by_quality",
+        "by_source",
+    )
+    return
+
+
+@app.cell
+def _(slow):
+    _columns = ["tool", "latency_ms", "kind", "head", "title", "session_id", "rel_path", "line_no", "call_key"]
+    picked = shown(slow.select(_columns), selection="single", page_size=10)
+    mo.vstack([mo.md("## Slowest calls\n\nChoose one to see all of it."), picked])
+    return (picked,)
+
+
+@app.cell
+def _(picked, slow):
+    def _whole(session_id, call_key):
+        call = slow.row(by_predicate=(pl.col("session_id") == session_id) & (pl.col("call_key") == call_key), named=True)
+        lines = "\n".join(f"{name:<17} {value}" for name, value in call.items())
+        return mo.vstack([mo.md(f"Read all of the session with `sessionmart show {session_id}`"), mo.plain_text(lines)])
+
+    mo.vstack([_whole(*row) for row in picked.value.select("session_id", "call_key").iter_rows()])
+    return
+
+
+@app.cell
+def _(drawn, missing, tables):
+    # As a script: the tables on stdout, and the files that were asked for.
+    if mo.app_meta().mode == "script":
+        if missing:
+            print(f"example data: {missing}", file=sys.stderr)
+        for _name, _table in tables.items():
+            printed(_name, _table.head(20).drop("title", "call_key", strict=False))
+        if _file := mo.cli_args().get("summary"):
+            _rows = {name: table.to_dicts() for name, table in tables.items()}
+            Path(_file).write_text(json.dumps(_rows, indent=1), encoding="utf-8")
+        if _folder := mo.cli_args().get("charts"):
+            Path(_folder).mkdir(parents=True, exist_ok=True)
+            for _name, _chart in drawn.items():
+                _chart.save(Path(_folder) / f"{_name}.png", scale_factor=2)
+    return
+
+
+if __name__ == "__main__":
+    app.run()
