@@ -66,9 +66,7 @@ class Ledger:
             "version": _VERSION,
             "store_id": self.store_id,
             "load_id": self.load_id,
-            "entries": {
-                source: [*entry.stamp, entry.rules, entry.root] for source, entry in self.entries.items()
-            },
+            "entries": {source: [*entry.stamp, entry.rules, entry.root] for source, entry in self.entries.items()},
         }
         path = _path(folder, self.store_id)
         aside = f"{path}.{os.getpid()}"

@@ -144,7 +144,9 @@ def _plan(request: Request, ledger: Ledger, report: Report) -> Plan:
             report.unclaimed[told] = report.unclaimed.get(told, 0) + number
         report.provider(name).seen = len(seen.found)
     masked = {root: mask_text(root, request.key) for root in walked}
-    todo = plan(ledger, found, _RULES, {masked[root]: number for root, number in walked.items()}, masked, full=request.full)
+    todo = plan(
+        ledger, found, _RULES, {masked[root]: number for root, number in walked.items()}, masked, full=request.full
+    )
     report.sources_seen, report.sources_unchanged = len(found), len(todo.unchanged)
     report.sources_gone, report.sources_suspicious = len(todo.gone), len(todo.suspicious)
     for item in todo.read:

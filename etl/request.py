@@ -48,8 +48,8 @@ class ProviderCounts:
 @dataclass(slots=True)
 class Report:
     """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
-    path grammar claims, by ending; ``problems`` are folders that could not be looked into (both masked). ``state`` is ``published``
-    or ``unchanged``; ``seconds`` by stage, ``peak_rss`` in bytes of this process and of the largest worker.
+    path grammar claims, by ending; ``problems`` are folders that could not be looked into (both masked). ``state``
+    is ``published`` or ``unchanged``; ``seconds`` by stage, ``peak_rss`` in bytes of this process and of the largest worker.
     """
 
     load_id: str
