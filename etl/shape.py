@@ -17,6 +17,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_US: Final = 1_420_070_400_000_000
 _LATEST_US: Final = 253_402_300_799_999_999
 _I64: Final = 1 << 63
+_COUNT_LIMIT: Final = 1_000_000_000_000
 _MONEY: Final = Decimal("0.000000001")
 _MONEY_LIMIT: Final = Decimal(1_000_000_000)
 _EMPTY: Final[dict[str, Any]] = {}
@@ -63,6 +64,12 @@ def as_int(value: Any) -> int | None:
     elif not isinstance(value, int):
         return None
     return value if -_I64 <= value < _I64 else None
+
+
+def as_count(value: Any) -> int | None:
+    """A whole number of things (tokens, bytes): never negative, and below 1e12 so that sums stay in 64 bits."""
+    number = as_int(value)
+    return number if number is not None and 0 <= number < _COUNT_LIMIT else None
 
 
 def as_float(value: Any) -> float | None:

@@ -70,21 +70,27 @@ def _linear(values: pl.Series, width: int) -> tuple[alt.Scale, alt.Axis]:
     return alt.Scale(domain=[0, high * width / (width - 64)], nice=False), _axis(ticks)
 
 
-def _bars(frame: pl.DataFrame, order: Sequence[str], value: str, title: str, colour: alt.Color, width: int,
-          *, labels: bool = True) -> alt.LayerChart:  # fmt: skip
+def _bars(
+    frame: pl.DataFrame,
+    value: str,
+    *,
+    order: Sequence[str],
+    title: str,
+    colour: alt.Color,
+    width: int,
+    labels: bool = True,
+) -> alt.LayerChart:
     """Stacked bars, one row for each name of order (column ``name``), with the spoken sum behind each."""
     totals = frame.group_by("name").agg(pl.sum(value))
     scale, axis = _linear(totals[value], width)
-    rows = alt.Y("name:N", scale=alt.Scale(domain=list(order)), title=None,
-                 axis=alt.Axis(labelLimit=180, ticks=False, domain=False, labels=labels))  # fmt: skip
+    names = alt.Axis(labelLimit=180, ticks=False, domain=False, labels=labels)
+    rows = alt.Y("name:N", scale=alt.Scale(domain=list(order)), title=None, axis=names)
     words = totals.with_columns(total=pl.col(value).map_elements(numbers.spoken, return_dtype=pl.String))
-    bars = alt.Chart(frame).mark_bar().encode(
-        alt.X(f"{value}:Q", stack="zero", title=title, scale=scale, axis=axis), rows, colour,
-        alt.Order("stack_no:Q"), [alt.Tooltip(f"{field}:N") for field in frame.columns if field != "stack_no"],
-    )  # fmt: skip
-    sums = alt.Chart(words).mark_text(align="left", dx=4, color=_GREY).encode(
-        alt.X(f"{value}:Q", scale=scale), rows, text="total:N"
-    )  # fmt: skip
+    tooltip = [alt.Tooltip(f"{field}:N") for field in frame.columns if field != "stack_no"]
+    sums = alt.Chart(words).mark_text(align="left", dx=4, color=_GREY)
+    sums = sums.encode(alt.X(f"{value}:Q", scale=scale), rows, text="total:N")
+    lengths = alt.X(f"{value}:Q", stack="zero", title=title, scale=scale, axis=axis)
+    bars = alt.Chart(frame).mark_bar().encode(lengths, rows, colour, alt.Order("stack_no:Q"), tooltip)
     return alt.layer(bars, sums, width=width, height=alt.Step(20))
 
 
@@ -119,7 +125,7 @@ def time_chart(time: pl.DataFrame, by: str) -> alt.HConcatChart:
     sides = {title: side for title, side in sides.items() if side.height}
     widths = [WIDTH] if len(sides) == 1 else [WIDTH * 3 // 5, WIDTH * 2 // 5]
     panels = [
-        _bars(side, order, "wall_ms", title, colour, width, labels=number == 0)
+        _bars(side, "wall_ms", order=order, title=title, colour=colour, width=width, labels=number == 0)
         for number, ((title, side), width) in enumerate(zip(sides.items(), widths, strict=True))
     ]
     below = "Wall time: where calls of a turn overlap, the moment counts once, for the call that started first"
@@ -247,13 +253,15 @@ def waits_chart(waits: pl.DataFrame) -> alt.LayerChart:
     stack_no = pl.col("reason").replace_strict({reason: number for number, reason in enumerate(shown)})
     waits = waits.select(pl.col("tool").alias("name"), "reason", "calls", "total_ms", stack_no=stack_no)
     order = waits["name"].unique(maintain_order=True).to_list()
-    bars = _bars(waits, order, "total_ms", "sum of the waits", colour, WIDTH - 40)
-    return bars.properties(title=_title("Suspected human waits", "A person probably had to act before the call could end"))
+    bars = _bars(waits, "total_ms", order=order, title="sum of the waits", colour=colour, width=WIDTH - 40)
+    below = "A person probably had to act before the call could end"
+    return bars.properties(title=_title("Suspected human waits", below))
 
 
 def quality_chart(quality: pl.DataFrame) -> alt.LayerChart:
     """Median to p95 of exact, good and bound calls apart. Columns: tool, kind, calls, p50_ms, p95_ms; as drawn."""
-    quality = quality.with_columns(pl.col("p50_ms", "p95_ms").clip(1), row=pl.format("{}, {} ({})", "tool", "kind", "calls"))
+    row = pl.format("{}, {} ({})", "tool", "kind", "calls")
+    quality = quality.with_columns(pl.col("p50_ms", "p95_ms").clip(1), row=row)
     scale, axis = _log(quality["p50_ms"], quality["p95_ms"])
     base = alt.Chart(quality, width=WIDTH - 40, height=alt.Step(20)).encode(
         _rows(quality["row"].to_list()),
@@ -264,7 +272,7 @@ def quality_chart(quality: pl.DataFrame) -> alt.LayerChart:
         alt.X("p50_ms:Q", scale=scale, axis=axis, title="latency from p50 to p95, logarithmic"), alt.X2("p95_ms:Q")
     )
     middle = base.mark_point(filled=True, size=70, opacity=1).encode(alt.X("p50_ms:Q", scale=scale, axis=axis))
-    below = "A bound is the most a call can have taken: its result came with others', or it ran on in the background"
+    below = "Bound: flushed together with other results (the most it took), or a launch into the background"
     return alt.layer(reach, middle).properties(title=_title("By quality of the timing", below))
 
 

@@ -189,7 +189,7 @@ def percentile_points(calls: pl.DataFrame, by: str) -> pl.DataFrame:
             waits=pl.lit(waits),
             **{name: pl.col(f"{name}_ms{suffix}").clip(1) for name in PERCENTILES},
         )
-        .unpivot(on=list(PERCENTILES), index=["rank", "row", "waits"], variable_name="percentile", value_name="latency_ms")
+        .unpivot(list(PERCENTILES), index=["rank", "row", "waits"], variable_name="percentile", value_name="latency_ms")
         for waits, suffix in ((False, "_no_wait"), (True, ""))
     ]
     return pl.concat(parts).sort("rank", "waits", "percentile")
@@ -256,7 +256,9 @@ def headline(calls: pl.DataFrame, coverage: pl.DataFrame, turns: pl.DataFrame) -
     }
 
 
-def tables(calls: pl.DataFrame, coverage: pl.DataFrame, turns: pl.DataFrame, slow: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def tables(
+    calls: pl.DataFrame, coverage: pl.DataFrame, turns: pl.DataFrame, slow: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
     """Every table by name, as the notebook shows them; ``slow`` is what ``slowest`` gave."""
     return {
         "totals": pl.DataFrame([headline(calls, coverage, turns)]),

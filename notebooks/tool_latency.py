@@ -7,6 +7,7 @@ tree): ``marimo edit notebooks/tool_latency.py``, or ``marimo run`` to read only
 
 import marimo
 
+__generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Where does tool time go?")
 
 with app.setup:
@@ -190,7 +191,8 @@ def _(section, tables):
 
 @app.cell
 def _(drawn):
-    mo.vstack([mo.md("## Distributions"), *(drawn[name] for name in ("spread_by_tool", "spread_by_model") if name in drawn)])
+    _spreads = [chart for name, chart in drawn.items() if name.startswith("spread")]
+    mo.vstack([mo.md("## Distributions"), *_spreads])
     return
 
 
@@ -235,8 +237,8 @@ def _(section):
         """
     ## By quality
 
-    All timed calls. *Bound*: results that the agent flushed together, or a launch in the background; the call took that
-    long at most, so these stand in no percentile above.
+    All timed calls. *Bound*: the agent flushed the result together with others (the call took that long at most), or the
+    call only launched something in the background. These stand in no percentile above.
     """,
         "by_quality",
         "by_source",
@@ -255,7 +257,7 @@ def _(slow):
 @app.cell
 def _(picked, slow):
     def _whole(session_id, call_key):
-        call = slow.row(by_predicate=(pl.col("session_id") == session_id) & (pl.col("call_key") == call_key), named=True)
+        (call,) = slow.filter(session_id=session_id, call_key=call_key).to_dicts()
         lines = "\n".join(f"{name:<17} {value}" for name, value in call.items())
         return mo.vstack([mo.md(f"Read all of the session with `sessionmart show {session_id}`"), mo.plain_text(lines)])
 

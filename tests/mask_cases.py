@@ -32,7 +32,7 @@ def _case(rule: str, secret: str, before: str = "", after: str = "") -> Case:
 
 
 # rule, prefix, body
-_TOKENS: tuple[tuple[str, str, str], ...] = (
+TOKENS: tuple[tuple[str, str, str], ...] = (
     ("age-secret-key", "AGE-SECRET-" + "KEY-1", UP[:58]),
     ("github-token", "gh" + "p_", FAKE[:36]),
     ("github-token", "gh" + "s_", FAKE[:36]),
@@ -150,6 +150,35 @@ _TOKENS: tuple[tuple[str, str, str], ...] = (
     ("typeform-token", "tf" + "p_", FAKE + "FAKE00000"),
     ("adafruit-key", "ai" + "o_", FAKE[:28]),
     ("grafana-api-key", "eyJ" + "rIjoi", B64),
+    ("aws-access-key-id", "A3" + "TF", UP[:16]),
+    ("stripe-api-key", "sk" + "_test_", FAKE[:10]),
+    ("newrelic-key", "NR" + "JS-", HEX + "012"),
+    ("huggingface-token", "h" + "f_", "FAKEfakeFAKEfakeFAKEfakeFAKEfakeFA"),
+    ("artifactory-token", "cm" + "Vmd", FAKE + FAKE[:9]),
+    ("adobe-client-secret", "p8" + "e-", LOW[:32]),
+    ("authress-key", "authr" + "ess_", f"fake0fake.fa00.acc-{LOW[:12]}.{LOW}"),
+    ("clickhouse-key", "4b" + "1d", FAKE[:38]),
+    ("defined-networking-key", "dn" + "key-", f"{LOW[:26]}-{LOW}00"),
+    ("dropbox-token", "fake0fake12" + "A" * 10, LOW[:43]),
+    ("duffel-token", "duf" + "fel_test_", FAKE[:43]),
+    ("facebook-token", "0123456789012345" + "|", FAKE[:27]),
+    ("frameio-token", "fi" + "o-u-", LOW + LOW[:14]),
+    ("harness-token", "pa" + "t.", f"{FAKE[:22]}.{FAKE[:24]}.{FAKE[:20]}"),
+    ("infracost-key", "ic" + "o-", FAKE[:32]),
+    ("intra42-secret", "s-s" + "4t2ud-", HEX * 4),
+    ("lob-key", "live_" + "pub_", HEX + HEX[:15]),
+    ("lob-key", "te" + "st_", HEX * 2 + "012"),
+    ("maxmind-key", "FAKE00" + "_", FAKE[:29] + "_m" + "mk"),
+    ("octopus-key", "AP" + "I-", UP[:26]),
+    ("plaid-token", "acc" + "ess-sandbox-", UUID),
+    ("scalingo-token", "tk" + "-us-", FAKE[:48]),
+    ("settlemint-token", "sm" + "_pat_", FAKE[:16]),
+    ("shippo-token", "ship" + "po_test_", HEX * 2 + HEX[:8]),
+    ("vault-token", "s" + ".", FAKE[:24]),
+    ("yandex-token", "t" + "1.", f"{FAKE[:30]}.{FAKE}{FAKE[:36]}"),
+    ("yandex-key", "AQ" + "VN", FAKE[:36]),
+    ("yandex-key", "Y" + "C", FAKE[:38]),
+    ("jwt", "ZX" + "lK", FAKE + FAKE),
     ("jwt", "eyJ" + "GQUtFIjoi", "fake0.eyJ" + "zdWIiOiJGQUtF" + ".FAKEsignature0000"),
     ("jwt", "eyJ" + "GQUtFIjoiRkFLRSJ9", ".FAKE1.FAKE2.FAKE3.FAKE4"),
 )
@@ -159,7 +188,15 @@ _OPEN = "-----BEGIN " + "RSA PRIVATE" + " KEY-----"
 _SHUT = "-----END " + "RSA PRIVATE" + " KEY-----"
 
 # rule, before, secret, after
-_CONTEXT: tuple[tuple[str, str, str, str], ...] = (
+CONTEXT: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "private-key",
+        "     1→",
+        f"{_OPEN}\n     2→{_PEM_LINE}\n     3→{_PEM_LINE}\n     4→{_PEM_LINE[:30]}==\n     5→{_SHUT}",
+        "\n     6→",
+    ),
+    ("private-key", "12: ", f"{_OPEN}\n13: {_PEM_LINE}\n14: {_PEM_LINE[:30]}", "\n\ncut here"),
+    ("private-key", "+", f"{_OPEN}\n+{_PEM_LINE}\n+{_PEM_LINE[:30]}=\n+{_SHUT}", "\n"),
     ("private-key", "", f"{_OPEN}\n{_PEM_LINE}\n{_PEM_LINE[:30]}==\n{_SHUT}", "\n"),
     ("private-key", "key: ", f"{_OPEN}\\n{_PEM_LINE}\\n{_SHUT}", "\\n"),
     (
@@ -189,6 +226,11 @@ _CONTEXT: tuple[tuple[str, str, str, str], ...] = (
     ("url-password", "redis://:", "FAKEpass", "@cache:6379/0"),
     ("url-password", "mongodb+srv://u:", PW, "@h1,h2/db?authSource=admin"),
     ("url-password", '{"u":"amqp:\\/\\/u:', PW, '@mq\\/v"}'),
+    ("url-password", "?next=https%3A%2F%2Ffakeuser%3A", PW, "%40example.com%2Fr.git&x=1"),
+    ("gitlab-token", "mcp__server__", "gl" + "pat-" + FAKE[:20], ""),
+    ("npm-token", "\x1b[31m", "np" + "m_" + FAKE[:36], "\x1b[0m"),
+    ("slack-webhook", "https:\\/\\/hooks.slack.com\\/services\\/", "T00FAKE00\\/B00FAKE00\\/" + FAKE[:24], ""),
+    ("generic-api-key", "?next=%2Fcb%3Faccess_token%3D", FAKE[:24], "&x=1"),
     ("url-token", "git remote add o https://", HEX * 2 + HEX[:8], "@example.com/r.git"),
     ("authorization-header", "Authorization: Bearer ", FAKE[:24], ""),
     ("authorization-header", "curl -H 'authorization: Token ", HEX * 2, "' https://example.com"),
@@ -253,14 +295,14 @@ _CONTEXT: tuple[tuple[str, str, str, str], ...] = (
 )
 
 POSITIVES: tuple[Case, ...] = (
-    *(_case(rule, prefix + body) for rule, prefix, body in _TOKENS),
-    *(_case(rule, prefix + body, 'x = ["', '"]') for rule, prefix, body in _TOKENS),
-    *(_case(rule, secret, before, after) for rule, before, secret, after in _CONTEXT),
+    *(_case(rule, prefix + body) for rule, prefix, body in TOKENS),
+    *(_case(rule, prefix + body, 'x = ["', '"]') for rule, prefix, body in TOKENS),
+    *(_case(rule, secret, before, after) for rule, before, secret, after in CONTEXT),
 )
 
 # Each text is left exactly as it is; the first word says which rules it comes close to.
 NEAR_MISSES: tuple[tuple[str, str], ...] = (
-    *((f"short {rule}", f"see {prefix} in the docs") for rule, prefix, _ in _TOKENS if len(prefix) < 14),
+    *((f"short {rule}", f"see {prefix} in the docs") for rule, prefix, _ in TOKENS if len(prefix) < 14),
     ("counts", '{"input_tokens": 12345, "output_tokens": 67890, "total_tokens": 80235}'),
     ("counts", "max_tokens=4096 maxTokens: 200000, token_count=12345678, tokens: 12345678"),
     ("counts", '{"token": 12345678, "max_token": 4096000000}'),
@@ -306,6 +348,15 @@ NEAR_MISSES: tuple[tuple[str, str], ...] = (
     (
         "webhook",
         "https://hooks.slack.com/services/ https://discord.com/api/webhooks/0/x webhook.office.com/webhookb2/x",
+    ),
+    (
+        "look-alikes",
+        "| a | some_table_cell_of_names_1 | s.someAttribute test_parse_1 API-KEY live_view t1.x YC-1 %7C access",
+    ),
+    ("commit", "4b1d" + HEX * 2 + HEX[:4] + " at.this test_" + HEX * 2),
+    (
+        "placeholder",
+        "xo" + "xb-your-token-goes-here and s.getElementsByClassName and as_hf_models_of_this_and_that_kind",
     ),
     ("header", "X-Api-Key: your-key-1, x-auth-token: ${TOKEN1}, Private-Lines: 0, AC" + HEX * 2),
     ("hash-like", "costs $5 and $6$, $2b is a prefix, _authToken=${NPM_TOKEN}"),

@@ -12,13 +12,13 @@ with candidates as (
     where starts_with(key, 'title.')
     union all
     select d.session_id, arg_min(d.text, m.seq), 'prompt',
-        case when d.kind in ('prompt', 'objective') then 6 else 7 end
+        case when d.kind <> 'command' then 6 else 7 end
     from mart.dialogue m
     join facts.dialogue d on d.session_id = m.session_id and d.fact_id = m.fact_id
     where m.session_id in (select session_id from touched) and not m.is_copy
       and d.kind in ('prompt', 'command', 'shell', 'objective')
       and not regexp_matches(d.text, '^\s*<[a-z][\w-]*[\s>]') and not starts_with(d.text, '[Request interrupted')
-    group by d.session_id, case when d.kind in ('prompt', 'objective') then 6 else 7 end
+    group by d.session_id, case when d.kind <> 'command' then 6 else 7 end
 )
 select session_id,
     case when length(line) > 200 then left(line, 200) || '…' else line end as title,

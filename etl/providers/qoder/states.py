@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import Dialogue, SessionEvent, SessionFact, TurnMark
-from etl.shape import as_dict, as_int, as_list, as_str, as_text, canonical, instant
+from etl.shape import as_count, as_dict, as_list, as_str, as_text, canonical, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def _worktree(value: dict[str, Any]) -> Iterator[Event]:
 
 
 def _token_stats(value: dict[str, Any]) -> Iterator[Event]:
-    count = as_int(value.get("promptTokenCount"))
+    count = as_count(value.get("promptTokenCount"))
     yield SessionEvent("context_size", attrs={"prompt_tokens": count})
 
 
@@ -82,7 +82,7 @@ def system(value: dict[str, Any]) -> Iterator[Event]:
     if subtype in ("compact_boundary", "microcompact_boundary"):
         meta = as_dict(value.get("compactMetadata"))
         numbers = {
-            key: as_int(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")
+            key: as_count(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")
         }
         attrs = {key: number for key, number in numbers.items() if number is not None}
         yield SessionEvent("compaction", as_str(meta.get("trigger")), content, attrs)

@@ -26,7 +26,7 @@ from etl.events import (
 from etl.grammars.blocks import Part, locate, project, request, result
 from etl.providers.qoder.prompts import Prompt, classify
 from etl.providers.qoder.states import SKIPPED, STATES, attachment, system
-from etl.shape import as_bool, as_dict, as_float, as_int, as_money, as_str, as_text, instant
+from etl.shape import as_bool, as_count, as_dict, as_float, as_int, as_money, as_str, as_text, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -308,7 +308,7 @@ def _usage(key: str, model: str | None, message: dict[str, Any], stop_reason: st
         return call
     call.credits, call.original_credits = as_money(usage.get("credits")), as_money(usage.get("original_credits"))
     call.context_ratio = as_float(usage.get("context_usage_ratio"))
-    fresh, output, written, read = (as_int(usage.get(name)) for name in _TOKEN_KEYS)
+    fresh, output, written, read = (as_count(usage.get(name)) for name in _TOKEN_KEYS)
     if fresh is None and output is None and written is None and read is None:
         call.usage_status = "absent"
     elif not (fresh or output or written or read):
@@ -317,7 +317,7 @@ def _usage(key: str, model: str | None, message: dict[str, Any], stop_reason: st
         call.input_tokens = (fresh or 0) + (read or 0) + (written or 0) if fresh is not None else None
         call.output_tokens, call.cache_read_tokens = output, read
         split = as_dict(usage.get("cache_creation"))
-        hour = as_int(split.get("ephemeral_1h_input_tokens"))
+        hour = as_count(split.get("ephemeral_1h_input_tokens"))
         call.cache_creation_1h_tokens = hour
         call.cache_creation_5m_tokens = written if hour is None or written is None else max(0, written - hour)
     return call
