@@ -49,6 +49,8 @@ class Ledger:
     def read(folder: str, store_id: str, load_id: str) -> Ledger:
         """The ledger of a store; an empty one when there is none, it is damaged, or it tells of another load."""
         fresh = Ledger(store_id, load_id)
+        if not folder:
+            return fresh
         try:
             with open(_path(folder, store_id), "rb") as file:
                 told = orjson.loads(file.read())
@@ -60,7 +62,9 @@ class Ledger:
         return fresh
 
     def write(self, folder: str) -> None:
-        """Writes the ledger in one step, after the store it tells of was published."""
+        """Writes the ledger in one step, after the store it tells of was published. Without a folder none is kept."""
+        if not folder:
+            return
         os.makedirs(folder, mode=0o700, exist_ok=True)
         told: dict[str, Any] = {
             "version": _VERSION,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Request:
     """What to load: provider names (none: all), roots named by the user per provider, and where and as whom.
 
-    ``state`` is the folder of ledgers and of the state log. ``jobs`` is the number of worker processes, 1 for none.
+    ``state`` is the folder of ledgers and of the state log; without one every load reads everything. ``jobs``
+    is the number of worker processes, 1 for none.
     ``full`` reads everything again. ``task_bytes`` and ``flush_bytes`` set the size of tasks and parts (tests).
     """
 
@@ -27,7 +28,7 @@ class Request:
     environment: Environment
     key: bytes
     version: str
-    state: str
+    state: str = ""
     providers: tuple[str, ...] = ()
     roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     jobs: int = 1
@@ -49,7 +50,8 @@ class ProviderCounts:
 class Report:
     """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
     path grammar claims, by ending; ``problems`` are folders that could not be looked into (both masked). ``state``
-    is ``published`` or ``unchanged``; ``seconds`` by stage, ``peak_rss`` in bytes of this process and of the largest worker.
+    is ``published`` or ``unchanged``; ``seconds`` by stage, ``peak_rss`` in bytes of this process and
+    of the largest worker.
     """
 
     load_id: str

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def append(state: str, report: Report, finished: datetime) -> None:
-    """Adds the line of a run (0600)."""
+    """Adds the line of a run (0600). Without a state folder none is kept."""
+    if not state:
+        return
     os.makedirs(state, mode=0o700, exist_ok=True)
     line = {
         "load_id": report.load_id,

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etl import pipeline, store
+from etl.builder import Builder
 from etl.discover import discover
 from etl.extract import FLUSH_BYTES, extract
 from etl.providers import get
 from etl.providers.base import Environment
+from etl.request import Report, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +26,13 @@ NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
-def load_home(home: Path, db: Path, **roots: Path | Sequence[Path]) -> pipeline.Report:
+def load_home(home: Path, db: Path, **roots: Path | Sequence[Path]) -> Report:
     """Loads a home folder into a store at ``db``; ``roots`` (provider=path or paths) replace default roots."""
     named = {
         name: (str(paths),) if isinstance(paths, Path) else tuple(str(path) for path in paths)
         for name, paths in roots.items()
     }
-    request = pipeline.Request(str(db), HOST, Environment(str(home)), KEY, "0.0.0", (), named)
+    request = Request(str(db), HOST, Environment(str(home)), KEY, "0.0.0", roots=named)
     return pipeline.load(request, lambda: NOW)
 
 
@@ -53,7 +55,7 @@ def find(home: Path, provider: str = "qoder") -> list[Found]:
     return discover(get(provider), Environment(str(home)), HOST).found
 
 
-def build(batches: Sequence[Sequence[Found]], folder: Path, flush_bytes: int = FLUSH_BYTES) -> store.Builder:
+def build(batches: Sequence[Sequence[Found]], folder: Path, flush_bytes: int = FLUSH_BYTES) -> Builder:
     """A resolved, unpublished store of batches of sources, each extracted by a task of its own, in this process.
 
     No check is run and nothing is quarantined: use it where faults are provoked. ``with build(…) as builder``.
@@ -68,10 +70,13 @@ def build(batches: Sequence[Sequence[Found]], folder: Path, flush_bytes: int = F
     return conclude(parts, folder)
 
 
-def conclude(parts: Sequence[tuple[str, str]], folder: Path) -> store.Builder:
+def conclude(parts: Sequence[tuple[str, str]], folder: Path) -> Builder:
     """A resolved, unpublished store of Parquet parts (table, file), as ``build`` gives it."""
-    builder = store.Builder(str(folder / "built.duckdb"), str(folder / "spill"))
-    builder.load(store.by_table(parts), "load-1")
+    files: dict[str, list[str]] = {}
+    for table_name, path in parts:
+        files.setdefault(table_name, []).append(path)
+    builder = Builder(str(folder / "built.duckdb"), str(folder / "spill"), None, afresh=True)
+    builder.add(files, "load-1")
     builder.resolve()
     return builder
 

@@ -193,7 +193,7 @@ def test_a_home_is_searched_for_all_realms(tmp_path: Path) -> None:
 
 def test_a_missing_root_is_normal(tmp_path: Path) -> None:
     found = discover(QODER, Environment(str(tmp_path)), HOST)
-    assert (found.found, found.roots, found.unclaimed, found.problems) == ([], [], {}, [])
+    assert (found.found, sum(found.walked.values()), found.unclaimed, found.problems) == ([], 0, {}, [])
 
 
 def test_a_moved_configuration_is_stored_below_itself(tmp_path: Path) -> None:

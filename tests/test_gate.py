@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from etl.discover import Found
-    from etl.store import Builder
+    from etl.builder import Builder
 
     Project = Callable[[Content], Iterator[Part]]
 

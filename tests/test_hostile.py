@@ -27,7 +27,7 @@ from tests.loading import FIXTURES, load_home, rows, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from etl.pipeline import Report
+    from etl.request import Report
 
 SLUG: Final = ".qoder/projects/-srv-hostile"
 

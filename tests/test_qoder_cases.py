@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from etl.pipeline import Report
+    from etl.request import Report
 
 CASES: Final = FIXTURES / "qoder"
 #: Loaded on their own: a whole home with every kind of store, and the forty sessions of the report.

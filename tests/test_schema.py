@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from etl.builder import Builder
 from etl.schema import SQL_TYPES, TABLES, arrow_schema
-from etl.store import Builder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ OF_THE_STORE = [("first_load_id", "VARCHAR"), ("last_load_id", "VARCHAR"), ("sou
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[str, str]]]:
     folder: Path = tmp_path_factory.mktemp("store")
-    with Builder(str(folder / "store.duckdb"), str(folder / "spill")) as builder:
+    with Builder(str(folder / "store.duckdb"), str(folder / "spill"), None, afresh=True) as builder:
         columns = builder.connection.execute(
             "select table_name, column_name, data_type from duckdb_columns() "
             "where database_name = 'store' and schema_name = 'facts' order by table_name, column_index"

@@ -16,6 +16,7 @@ import duckdb
 import pyarrow.parquet
 import pytest
 
+from etl import builder as builder_module
 from etl import store
 from etl.errors import EXIT_STORE, BrokenPromise, NotAStore, QueryError, StoreError, StoreMissing, StoreTooNew
 from etl.events import Dialogue, ModelCall
@@ -122,10 +123,10 @@ def test_a_load_of_nothing_gives_an_empty_store_that_answers(tmp_path: Path) -> 
     assert rows(tmp_path / "store.duckdb", "select sessions, raw_envelopes from qoder_report(40)") == [(0, 0)]
 
 
-def _damaging(resolve: Callable[[store.Builder], None], statements: str, *, times: int) -> Callable[..., None]:
+def _damaging(resolve: Callable[[builder_module.Builder], None], statements: str, *, times: int) -> Callable[..., None]:
     left = [times]
 
-    def damaged(builder: store.Builder) -> None:
+    def damaged(builder: builder_module.Builder) -> None:
         resolve(builder)
         if left[0]:
             left[0] -= 1
@@ -139,7 +140,7 @@ def test_a_broken_promise_without_a_source_publishes_nothing(
 ) -> None:
     before = db.read_bytes()
     damage = (DAMAGE / "one_total" / "damage.sql").read_text(encoding="utf-8")
-    monkeypatch.setattr(store.Builder, "resolve", _damaging(store.Builder.resolve, damage, times=9))
+    monkeypatch.setattr(builder_module.Builder, "resolve", _damaging(builder_module.Builder.resolve, damage, times=9))
     with pytest.raises(BrokenPromise, match="one_total") as caught:
         load_home(home, db)
     assert caught.value.exit_code == 1
@@ -153,7 +154,7 @@ def test_an_exception_in_the_middle_publishes_nothing(home: Path, db: Path, monk
     def stumble(*_: object) -> None:
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(store.Builder, "finish", stumble)
+    monkeypatch.setattr(builder_module.Builder, "finish", stumble)
     with pytest.raises(RuntimeError, match="in the middle"):
         load_home(home, db)
     assert db.read_bytes() == before
@@ -176,8 +177,8 @@ def test_a_full_disk_is_no_fault_of_a_source(home: Path, db: Path, monkeypatch: 
 def test_a_killed_load_leaves_the_last_good_store(home: Path, db: Path) -> None:
     before = db.read_bytes()
     program = (
-        "import os, signal; from pathlib import Path; from tests.loading import load_home; from etl import store\n"
-        "store.Builder.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "import os, signal; from pathlib import Path; from tests.loading import load_home; from etl import builder\n"
+        "builder.Builder.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"load_home(Path({str(home)!r}), Path({str(db)!r}))"
     )
     died = subprocess.run([sys.executable, "-c", program], cwd=FIXTURES.parent, check=False)
@@ -202,13 +203,13 @@ def test_a_wal_that_comes_during_the_load_stops_the_publish(
     home: Path, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = db.read_bytes()
-    finish = store.Builder.finish
+    finish = builder_module.Builder.finish
 
     def interfere(*arguments: Any) -> None:
         finish(*arguments)
         db.with_name(f"{db.name}.wal").write_bytes(b"left by another tool")
 
-    monkeypatch.setattr(store.Builder, "finish", interfere)
+    monkeypatch.setattr(builder_module.Builder, "finish", interfere)
     with pytest.raises(StoreError, match=r"\.wal"):
         load_home(home, db)
     assert db.read_bytes() == before
@@ -489,7 +490,7 @@ def test_sources_that_break_checks_again_and_again_publish_nothing(
     before = db.read_bytes()
     _home(home, "titles")  # files enough for every round
     damage = (DAMAGE / "census_sum" / "damage.sql").read_text(encoding="utf-8")  # another source each time
-    monkeypatch.setattr(store.Builder, "resolve", _damaging(store.Builder.resolve, damage, times=9))
+    monkeypatch.setattr(builder_module.Builder, "resolve", _damaging(builder_module.Builder.resolve, damage, times=9))
     with pytest.raises(BrokenPromise, match="census_sum"):
         load_home(home, db)
     assert db.read_bytes() == before
