@@ -30,7 +30,7 @@ def as_str(value: Any) -> str | None:
 
 def as_text(value: Any) -> str | None:
     """A JSON string that holds more than white space, else None."""
-    return value if isinstance(value, str) and value.strip() else None
+    return value if isinstance(value, str) and value and not value.isspace() else None
 
 
 def as_dict(value: Any) -> dict[str, Any]:

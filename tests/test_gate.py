@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from etl.discover import Found
     from etl.builder import Builder
+    from etl.discover import Found
 
     Project = Callable[[Content], Iterator[Part]]
 

@@ -7,7 +7,7 @@ source, not its size.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.assemble.calls import CallKeys
 from etl.assemble.census import Census
@@ -47,8 +47,7 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _NO_LINE: Final = frozenset({"io", "not_a_file"})
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A record with a uuid: the hash of its bytes, its place and extent, and whether its message was complete."""
 
     raw_hash: int
@@ -122,14 +121,16 @@ class Fold:
 
     def take(self, event: Event) -> None:
         """One event of the adapter. What a resent record says is not said again."""
-        if isinstance(event, RecordOpened):
-            self._record(event)
-        elif isinstance(event, Unread):
-            self._unread(event)
+        say = self._say.get(type(event))
+        if say is None:
+            if isinstance(event, RecordOpened):
+                self._record(event)
+            else:
+                self._unread(event)  # type: ignore[arg-type] # the only other event without a record
         elif not self._is_resend:
             if self._opened is None:
                 raise ValueError("an adapter said something before it opened a record")
-            self._say[type(event)](self._opened, event)
+            say(self._opened, event)
 
     def lost(self, reason: str, place: tuple[int, int, int, int], text: str, digest: str, *, recovered: bool) -> None:
         """A defect of the reader: line number, child, byte offset and length; ``text`` is the line as far as kept.
@@ -160,7 +161,8 @@ class Fold:
         self._is_answered, self._opened = True, event
         self.rows.open_record()
         blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []
-        self.rows.content_blocks(event, blocks)
+        if blocks:
+            self.rows.content_blocks(event, blocks)
         if event.uuid is not None and self._is_told(event, blocks):
             return
         self.census.record("used", event.kind, event.line_no)
@@ -233,7 +235,9 @@ class Fold:
         elif event.counted is not None:
             self.users += 1
             self.direct_users += event.counted == "direct_user"
-        self.thinking += sum(block.block_type in _THINKING for block in blocks)
+        for block in blocks:
+            if block.block_type in _THINKING:
+                self.thinking += 1
 
     def _unread(self, event: Unread) -> None:
         self._is_answered, self._opened, self._is_resend = True, None, False

@@ -39,6 +39,12 @@ class Rows:
     def __init__(self, source_id: str, buffers: Buffers) -> None:
         self.source_id, self.buffers = source_id, buffers
         self._ordinals: dict[str, int] = {}
+        self._records, self._content_blocks = buffers["records"], buffers["content_blocks"]
+        self._dialogue, self._requests, self._results = (
+            buffers["dialogue"],
+            buffers["tool_requests"],
+            buffers["tool_results"],
+        )
         buffers.begin(source_id)
 
     def open_record(self) -> None:
@@ -57,7 +63,7 @@ class Rows:
 
     def record(self, at: RecordOpened) -> None:
         """A row of facts.records."""
-        self.buffers["records"].add(
+        self._records.add(
             at.line_no,
             self._slot(at, "records", None),
             at.session_id,
@@ -75,7 +81,7 @@ class Rows:
 
     def content_blocks(self, at: RecordOpened, blocks: list[ContentBlock]) -> None:
         """Rows of facts.content_blocks: what the inventory walker saw in the record."""
-        add = self.buffers["content_blocks"].add
+        add = self._content_blocks.add
         for b in blocks:
             slot = self._slot(at, "content_blocks", b.block)
             add(
@@ -125,7 +131,7 @@ class Rows:
 
     def dialogue(self, at: RecordOpened, event: Dialogue) -> None:
         """A row of facts.dialogue; whether it is a raw envelope is decided here, on unmasked text."""
-        self.buffers["dialogue"].add(
+        self._dialogue.add(
             at.line_no,
             self._slot(at, "dialogue", event.block),
             at.session_id,
@@ -152,7 +158,7 @@ class Rows:
 
     def request(self, at: RecordOpened, event: ToolRequest, key: str, args: str | None, ts: int | None) -> None:
         """A row of facts.tool_requests, and one of facts.files_touched for each path it names."""
-        self.buffers["tool_requests"].add(
+        self._requests.add(
             at.line_no,
             self._slot(at, "tool_requests", event.block),
             at.session_id,
@@ -178,7 +184,7 @@ class Rows:
 
     def result(self, at: RecordOpened, event: ToolResult, key: str) -> None:
         """A row of facts.tool_results."""
-        self.buffers["tool_results"].add(
+        self._results.add(
             at.line_no,
             self._slot(at, "tool_results", event.block),
             at.session_id,

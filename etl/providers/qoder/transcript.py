@@ -80,6 +80,8 @@ class _Transcript:
     def __init__(self, source: Source, session: str) -> None:
         self.source, self.session, self.agent = source, session, source.claim.agent
         self.running: dict[str, str] = {}
+        self.stated: tuple[Any, ...] = ()
+        self.used: tuple[Any, ...] = ()
         self.turn: str | None = None
         self.objective_seen = False
         self.is_first = True
@@ -108,25 +110,24 @@ class _Transcript:
         )
 
     def _open_chained(self, record: RecordLike, kind: str, role: str | None, **more: Any) -> RecordOpened:
+        opened = self._open(record, kind, **more)
         value = record.value
-        origin = as_dict(value.get("forkedFrom"))
-        origin_session = as_text(origin.get("sessionId"))
-        return self._open(
-            record,
-            kind,
-            role=role,
-            uuid=as_text(value.get("uuid")),
-            parent_uuid=as_text(value.get("parentUuid")),
-            logical_parent_uuid=as_text(value.get("logicalParentUuid")),
-            origin_session_id=None if origin_session is None else self.source.session_id(origin_session),
-            origin_uuid=as_text(origin.get("messageUuid")),
-            is_sidechain=value.get("isSidechain") is True,
-            is_meta=value.get("isMeta") is True,
-            chained=True,
-            **more,
-        )
+        opened.role, opened.chained = role, True
+        opened.uuid, opened.parent_uuid = as_text(value.get("uuid")), as_text(value.get("parentUuid"))
+        opened.logical_parent_uuid = as_text(value.get("logicalParentUuid"))
+        opened.is_sidechain, opened.is_meta = value.get("isSidechain") is True, value.get("isMeta") is True
+        if "forkedFrom" in value:
+            origin = as_dict(value["forkedFrom"])
+            session = as_text(origin.get("sessionId"))
+            opened.origin_session_id = None if session is None else self.source.session_id(session)
+            opened.origin_uuid = as_text(origin.get("messageUuid"))
+        return opened
 
     def _facts(self, value: dict[str, Any]) -> Iterator[Event]:
+        stated_now = (value.get("cwd"), value.get("version"), value.get("gitBranch"), value.get("entrypoint"))
+        if stated_now == self.stated:  # the usual case: nothing moved
+            return
+        self.stated = stated_now
         if self.is_first:
             self.is_first = False
             yield from self._lineage(value)
@@ -220,7 +221,9 @@ class _Transcript:
         yield from _unread(parts)
         if failed:
             yield SessionEvent("error", as_str(value.get("error")), attrs=_error_attrs(value))
-        if not synthetic:
+        used = (key, message.get("usage"), stop_reason)
+        if not synthetic and used != self.used:  # fragments of one message repeat it
+            self.used = used
             yield _usage(key, model, message, stop_reason)
 
 
