@@ -668,11 +668,11 @@ create table facts.redactions (
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   batch_id: the batch
---   root: root
---   stamp: stamp
---   source_kind: source kind
+--   root: folder of the batch, masked
+--   stamp: time in the name of the batch
+--   source_kind: live, replay or previous
 --   model: model as the log names it
---   sdk_version: sdk version
+--   sdk_version: version of the SDK, where stated
 create table facts.bridge_batches (
     fact_id ubigint,
     source_id varchar,
@@ -702,15 +702,15 @@ create table facts.bridge_batches (
 --   batch_id: the batch
 --   run: run number
 --   model: model as the log names it
---   tool_count: tool count
---   tool_errors: tool errors
---   protocol_errors: protocol errors
---   provider_timeouts: provider timeouts
---   continuation_timeouts: continuation timeouts
---   terminal_state: terminal state
---   final_response: final response
---   turns: turns
---   failure: failure
+--   tool_count: tool calls, as reported
+--   tool_errors: failed tool calls, as reported
+--   protocol_errors: violations of the envelope protocol, as reported
+--   provider_timeouts: turns in which the provider did not answer in time, as reported
+--   continuation_timeouts: turns that fell silent after a tool result, as reported
+--   terminal_state: last state of the run
+--   final_response: final answer, masked
+--   turns: turns of the run
+--   failure: failure in the report's words, masked
 create table facts.provider_runs (
     fact_id ubigint,
     source_id varchar,
@@ -746,29 +746,29 @@ create table facts.provider_runs (
 --   batch_id: the batch
 --   run: run number
 --   turn: turn number
---   request_id: request id
+--   request_id: id of the request
 --   stop_reason: why the model stopped
---   error_kind: error kind
---   error_code: error code
---   error_message: error message
+--   error_kind: kind of the error as the bridge names it
+--   error_code: code of the error
+--   error_message: message of the error, masked
 --   error_class: class of the failure
---   continuation: continuation
---   request_sent: request sent
---   runtime_ack_us: runtime ack, microseconds
---   first_message_us: first message, microseconds
---   first_model_event_us: first model event, microseconds
---   first_thinking_us: first thinking, microseconds
+--   continuation: the turn continues after a tool result
+--   request_sent: the request left the bridge
+--   runtime_ack_us: to the acknowledgement of the runtime, microseconds
+--   first_message_us: to the first message, microseconds
+--   first_model_event_us: to the first event of the model, microseconds
+--   first_thinking_us: to the first thinking, microseconds
 --   first_token_us: time to the first token, microseconds
---   terminal_us: terminal, microseconds
---   raw_chunk_count: raw chunk count
---   transport_frame_count: transport frame count
---   text_delta_count: text delta count
---   snapshot_count: snapshot count
---   queue_event_count: queue event count
---   result_count: result count
---   diag_count: diag count
+--   terminal_us: to the end of the turn, microseconds
+--   raw_chunk_count: SDK messages received
+--   transport_frame_count: transport frames
+--   text_delta_count: text deltas
+--   snapshot_count: final snapshots of messages
+--   queue_event_count: queue events
+--   result_count: results
+--   diag_count: diagnostic events
 --   evidence_level: observed, derived, replay or summary_only
---   masked_values: masked values
+--   masked_values: a number was masked in the log: the column is NULL
 create table facts.provider_turns (
     fact_id ubigint,
     source_id varchar,
@@ -818,22 +818,22 @@ create table facts.provider_turns (
 --   batch_id: the batch
 --   run: run number
 --   turn: turn number
---   request_id: request id
+--   request_id: id of the request
 --   sequence: order within the turn
 --   elapsed_us: microseconds since the turn began
---   label: label
+--   label: label of the diagnostic
 --   boundary: A to E
---   item_index: item index
+--   item_index: index of the content item
 --   text: masked text
 --   digest: blake2b-64 of the stored (masked) content
---   digest_algo: digest algo
---   uuid: uuid
---   message_id: message id
---   sdk_seq: sdk seq
---   code: code
---   observed: observed
+--   digest_algo: algorithm of the digest
+--   uuid: id of the message
+--   message_id: id of the model message
+--   sdk_seq: number of the SDK message it belongs to
+--   code: protocol code
+--   observed: it was observed, not derived
 --   evidence_level: observed, derived, replay or summary_only
---   payload: payload
+--   payload: masked JSON
 create table facts.boundary_events (
     fact_id ubigint,
     source_id varchar,
@@ -877,16 +877,16 @@ create table facts.boundary_events (
 --   run: run number
 --   turn: turn number
 --   sequence: order within the turn
---   type: type
+--   type: type of the message
 --   subtype: finer kind
---   uuid: uuid
---   message_id: message id
+--   uuid: id of the message
+--   message_id: id of the model message
 --   digest: blake2b-64 of the stored (masked) content
 --   stop_reason: why the model stopped
---   delta_type: delta type
---   delta_text: delta text
+--   delta_type: type of the delta
+--   delta_text: text of the delta, masked
 --   text: masked text
---   dup_of_line: dup of line
+--   dup_of_line: line of the message it repeats
 --   disposition: used, skipped, unknown, rejected; for lines also blank and pending
 create table facts.sdk_messages (
     fact_id ubigint,
@@ -928,13 +928,13 @@ create table facts.sdk_messages (
 --   turn: turn number
 --   sequence: order within the turn
 --   elapsed_us: microseconds since the turn began
---   direction: direction
---   type: type
+--   direction: write, frame or omitted
+--   type: type of the frame
 --   subtype: finer kind
---   uuid: uuid
+--   uuid: id of the message in it
 --   text: masked text
---   is_masked: is masked
---   payload: payload
+--   is_masked: the log masks values of the frame
+--   payload: masked JSON
 create table facts.transport_frames (
     fact_id ubigint,
     source_id varchar,
@@ -972,13 +972,13 @@ create table facts.transport_frames (
 --   turn: turn number
 --   sequence: order within the turn
 --   elapsed_us: microseconds since the turn began
---   status: status
---   service_available: service available
---   request_id: request id
---   model_key: model key
---   queue_type: queue type
---   queue_wait_us: queue wait, microseconds
---   wait_us: wait, microseconds
+--   status: status of the queue
+--   service_available: the service says it is available
+--   request_id: id of the request
+--   model_key: model asked for
+--   queue_type: kind of queue
+--   queue_wait_us: waited in the queue so far, microseconds
+--   wait_us: wait that the service expects, microseconds
 create table facts.queue_events (
     fact_id ubigint,
     source_id varchar,
@@ -1015,12 +1015,12 @@ create table facts.queue_events (
 --   run: run number
 --   turn: turn number
 --   boundary: A to E
---   envelope_index: envelope index
---   raw: raw
---   parse_ok: parse ok
---   parse_error: parse error
---   code: code
---   tool_name: tool name
+--   envelope_index: number of the envelope in the text
+--   raw: the envelope, masked
+--   parse_ok: it is strict JSON
+--   parse_error: why it is not
+--   code: protocol code
+--   tool_name: tool it asks for
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
 create table facts.envelopes (
     fact_id ubigint,

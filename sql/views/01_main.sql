@@ -447,9 +447,9 @@ select * from mart.copies;
 --   sources_gone: sources no longer there
 --   rows_per_table: rows by table, JSON
 --   rejects: rejected lines
---   conflicts: conflicts
+--   conflicts: contradictions inside sources
 --   redactions: secrets masked
---   bytes_read: bytes read
+--   bytes_read: bytes of source read
 --   seconds_per_stage: seconds by stage, JSON
 --   peak_rss: peak memory, bytes, JSON
 --   checks: checks that found something, JSON

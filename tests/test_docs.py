@@ -1,0 +1,36 @@
+"""Do the documents say what is true?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from etl.providers.qoder.states import SKIPPED, STATES
+from etl.sqlfiles import tables_markdown
+from etl.store import described
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_tables_page_is_made_from_the_headers() -> None:
+    """`sessionmart schema > docs/tables.md` writes it."""
+    objects, types = described()
+    assert (DOCS / "tables.md").read_text(encoding="utf-8") == tables_markdown(objects, types)
+
+
+def test_every_column_has_a_meaning_of_its_own() -> None:
+    objects, types = described()
+    bare = []
+    for item in objects:
+        meanings = dict(item.columns)
+        for name, _ in types.get(item.name, []):
+            said = re.sub(r"[^a-z]", "", meanings.get(name, "").lower())
+            if said in ("", name.replace("_", "")):
+                bare.append(f"{item.name}.{name}")
+    assert bare == []
+
+
+def test_every_known_record_type_of_qoder_stands_in_its_page() -> None:
+    page = (DOCS / "providers.md").read_text(encoding="utf-8")
+    known = {"user", "assistant", "system", "attachment", *STATES, *SKIPPED}
+    assert {kind for kind in known if f"`{kind}`" not in page} == set()
