@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from etl.shape import is_transport_text, pointer_get
+from etl.shape import as_dict, is_transport_text, pointer_get
 
 #: Positions that carry a message's transport: a whole message or content written as one string.
 _TRANSPORT_POSITIONS: Final = frozenset(
@@ -17,7 +17,6 @@ _TRANSPORT_POSITIONS: Final = frozenset(
         "/content",
         "/data/message",
         "/data/content",
-        "/message/content",
         "#",
         "#/content",
         "#/message/content",
@@ -39,5 +38,12 @@ def is_raw_envelope(record: dict[str, Any], role: str, kind: str, text: str, poi
         return True
     if _COERCED in text and _COERCED not in leaf:
         return True
-    inner = pointer[pointer.rfind("#") :] if "#" in pointer else pointer
-    return inner in _TRANSPORT_POSITIONS and is_transport_text(text)
+    return _is_transport_position(record, pointer) and is_transport_text(text)
+
+
+def _is_transport_position(record: dict[str, Any], pointer: str) -> bool:
+    """A whole message or content as one string; a message's content only beside its type or role."""
+    if pointer == "/message/content":
+        message = as_dict(record.get("message"))
+        return "type" in message or "role" in message
+    return (pointer[pointer.rfind("#") :] if "#" in pointer else pointer) in _TRANSPORT_POSITIONS

@@ -90,6 +90,7 @@ class Fold:
         self._opened: RecordOpened | None = None
         self._is_answered = True
         self._is_resend = False
+        self._listed = 0
         self._message: Message | None = None
         rows = self.rows
         self._say: dict[type, Callable[[RecordOpened, Any], None]] = {
@@ -161,6 +162,7 @@ class Fold:
         self._is_answered, self._opened = True, event
         self.rows.open_record()
         blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []
+        self._listed = len(blocks)
         if blocks:
             self.rows.content_blocks(event, blocks)
         if event.uuid is not None and self._is_told(event, blocks):
@@ -263,7 +265,7 @@ class Fold:
         if known is not None:
             self.rows.merge(place, known.place, "resend")
             return
-        grown = message.grown(event.kind, event.text, block, record)
+        grown = message.grown(event.kind, event.text, block, record, self._listed)
         if grown is None:
             message.add(event.kind, event.text, place, record)
         else:
@@ -276,12 +278,17 @@ class Fold:
         place = (at.line_no, at.child, event.block)
         synthetic = f"~{at.line_no}.{event.block or 0}"
         ts = at.ts
+        if event.call_id is None and self._message is not None:
+            told = self._message.restated(f"call {event.name_raw}", args or "", place[:2])
+            if told is not None:  # a snapshot lists the call again; without an id it is known by name and arguments
+                self.rows.merge(place, told.place, "resend")
+                return
         slot = (at.session_id, at.message_key or "", event.call_id or synthetic)
         known = self._message_calls.get(slot) if at.message_key is not None else None
         if known is None or known.place[:2] == place[:2]:
             key = self.calls.requested(at.session_id, event.call_id, synthetic)
             if self._message is not None:
-                self._message.add("call", "", place, place[:2])
+                self._message.add(f"call {event.name_raw}", args or "", place, place[:2])
         elif known.args_hash == hash(args):
             self.rows.merge(place, known.place, "resend")
             return
@@ -293,10 +300,10 @@ class Fold:
 
     def _result(self, at: RecordOpened, event: ToolResult) -> None:
         key = self.calls.answered(at.session_id, event.call_id, f"~{at.line_no}.{event.block or 0}")
-        text = event.text
-        earlier = self.calls.first_result(at.session_id, key, hash(text), at.line_no)
-        if earlier is not None and earlier[0] != hash(text):
-            self.rows.conflict(at.line_no, earlier[1], "tool_result", key, text, None, "first_wins", "other")
+        said = hash((event.text, event.is_error))
+        earlier = self.calls.first_result(at.session_id, key, said, at.line_no)
+        if earlier is not None and earlier[0] != said:
+            self.rows.conflict(at.line_no, earlier[1], "tool_result", key, event.text, None, "first_wins", "other")
         self.rows.result(at, event, key)
 
     def _model_call(self, at: RecordOpened, event: ModelCall) -> None:

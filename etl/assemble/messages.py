@@ -42,10 +42,11 @@ class Message:
                 return entry
         return None
 
-    def grown(self, kind: str, text: str, block: int, record: tuple[int, int]) -> Entry | None:
+    def grown(self, kind: str, text: str, block: int, record: tuple[int, int], listed: int) -> Entry | None:
         """The block of an earlier record that this text continues: a proper prefix at the same position.
 
-        The position is the last of the message, or the block's own index where a snapshot lists the message again.
+        The position is the last of the message, or the block's own index where a snapshot lists the whole message
+        again (``listed`` is how many blocks the record has): a fragment that comes after a call is a text of its own.
         """
         if self.closed:
             return None
@@ -53,7 +54,7 @@ class Message:
             entry = self.entries[position]
             if entry.kind != kind:
                 continue
-            is_here = position == len(self.entries) - 1 or position == block
+            is_here = position == len(self.entries) - 1 or (position == block and listed >= len(self.entries))
             is_prefix = entry.size < len(text) and hash(text[: entry.size]) == entry.text_hash
             return entry if is_here and is_prefix and entry.stated_in != record else None
         return None

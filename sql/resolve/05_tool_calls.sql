@@ -14,7 +14,7 @@ with request as (
 results as (
     select r.*, s.rel_path,
         count(*) over (partition by r.session_id, r.call_key, r.source_id) as results_here,
-        count(distinct r.digest) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
+        count(distinct (r.digest, r.is_error)) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
     from facts.tool_results r
     join facts.sources s using (source_id)
     where r.session_id in (select session_id from touched)
