@@ -51,7 +51,7 @@ class Request:
 @dataclass(slots=True)
 class Report:
     """What a load did. ``findings`` are the rows of checks that were published with; ``unclaimed`` counts names that no
-    path grammar claims, by ending; ``problems`` are folders that could not be looked into. Both are masked like
+    path grammar claims, by ending; ``problems`` are folders that could not be looked into, masked like
     stored text.
     """
 
@@ -150,9 +150,7 @@ def _discover(request: Request, report: Report) -> list[Found]:
         seen: Discovery = discover(providers.get(name), request.environment, request.host, request.roots.get(name, ()))
         found += seen.found
         report.problems += [mask_text(problem, request.key) for problem in seen.problems]
-        for ending, number in seen.unclaimed.items():
-            told = mask_text(ending, request.key)
-            report.unclaimed[told] = report.unclaimed.get(told, 0) + number
+        report.unclaimed = dict(Counter(report.unclaimed) + seen.unclaimed)
     report.sources_seen = len(found)
     return found
 
