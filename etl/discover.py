@@ -7,6 +7,7 @@ claims but is no readable file (a folder, a FIFO, a dangling link) is handed on 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ _COMPRESSED: Final = (".gz", ".zst")
 _MAX_DEPTH: Final = 32
 #: A folder of such a name stands where a session file is expected.
 _FILE_NAMES: Final = (".jsonl", "-session.json", ".meta.json")
+_ENDING: Final = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
         for entry in _walk(root, seen, discovery):
             claim = _claim(provider, root, entry)
             if claim is None:
-                discovery.unclaimed[printable(os.path.splitext(entry.path)[1]) or "(no ending)"] += 1
+                discovery.unclaimed[_ending(entry.path)] += 1
             elif entry.problem is not None or _is_new(entry.status, seen):
                 source = _source(provider, host, root, entry, claim, taken)
                 size = 0 if entry.status is None or entry.problem else entry.status.st_size
@@ -121,6 +123,12 @@ def _claim(provider: Provider, root: Root, entry: _Entry) -> Claim | None:
     if entry.rel:
         return provider.claim(root, _plain(entry.rel))
     return provider.claim(replace(root, path=_plain(root.path)), "")
+
+
+def _ending(path: str) -> str:
+    """The ending of a file's name, if it is short enough to be one: what follows the last point may be anything."""
+    ending = os.path.splitext(path)[1]
+    return ending if _ENDING.fullmatch(ending) else "(odd ending)" if ending else "(no ending)"
 
 
 def _plain(path: str) -> str:

@@ -60,7 +60,7 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
     Raises StoreBusy when another load runs, StoreError when the store cannot be replaced, BrokenPromise when a check
     names a fault of ours and no source; then nothing is published.
     """
-    db = os.path.abspath(request.db)
+    db = os.path.realpath(request.db)  # a link to a store stays a link
     _prepare(db)
     with store_lock(db):
         started = clock()
@@ -139,9 +139,7 @@ def _plan(request: Request, ledger: Ledger, report: Report) -> Plan:
         found += seen.found
         walked |= seen.walked
         report.problems += [mask_text(problem, request.key) for problem in seen.problems]
-        for ending, number in seen.unclaimed.items():
-            told = mask_text(ending, request.key)
-            report.unclaimed[told] = report.unclaimed.get(told, 0) + number
+        report.unclaimed = dict(Counter(report.unclaimed) + seen.unclaimed)
         report.provider(name).seen = len(seen.found)
     masked = {root: mask_text(root, request.key) for root in walked}
     todo = plan(

@@ -506,7 +506,7 @@ left join (
     select source_id, min(ts) as first_at, max(ts) as last_at from facts.records group by source_id
 ) r using (source_id)
 left join (
-    select source_id, sum(output_tokens)::bigint as output_tokens
+    select source_id, try_cast(sum(output_tokens) as bigint) as output_tokens
     from (
         select source_id, session_id, request_key, owner, max(output_tokens) as output_tokens
         from facts.model_calls group by all
@@ -644,11 +644,11 @@ calls as (
     from mart.tool_calls
     where session_id in (select session_id from latest) and not is_copy and status in ('ok', 'error')
 )
-select count(*) as sessions, coalesce(sum(prompts), 0)::bigint as prompts, coalesce(sum(text_rows), 0)::bigint as text_rows,
-    coalesce(sum(thinking_rows), 0)::bigint as thinking_rows, coalesce(sum(readable_rows), 0)::bigint as readable_rows,
-    coalesce(sum(tool_calls), 0)::bigint as tool_calls, coalesce(sum(tool_errors), 0)::bigint as tool_errors,
-    coalesce(sum(paired_calls), 0)::bigint as paired_calls, any_value(calls.p50_ms) as p50_ms,
-    any_value(calls.p95_ms) as p95_ms, sum(credits)::decimal(18, 9) as credits,
-    coalesce(sum(unknown_items), 0)::bigint as unknown_items, coalesce(sum(rejected_lines), 0)::bigint as rejected_lines,
-    coalesce(sum(raw_envelopes), 0)::bigint as raw_envelopes
+select count(*) as sessions, coalesce(try_cast(sum(prompts) as bigint), 0) as prompts, coalesce(try_cast(sum(text_rows) as bigint), 0) as text_rows,
+    coalesce(try_cast(sum(thinking_rows) as bigint), 0) as thinking_rows, coalesce(try_cast(sum(readable_rows) as bigint), 0) as readable_rows,
+    coalesce(try_cast(sum(tool_calls) as bigint), 0) as tool_calls, coalesce(try_cast(sum(tool_errors) as bigint), 0) as tool_errors,
+    coalesce(try_cast(sum(paired_calls) as bigint), 0) as paired_calls, any_value(calls.p50_ms) as p50_ms,
+    any_value(calls.p95_ms) as p95_ms, try_cast(sum(credits) as decimal(18, 9)) as credits,
+    coalesce(try_cast(sum(unknown_items) as bigint), 0) as unknown_items, coalesce(try_cast(sum(rejected_lines) as bigint), 0) as rejected_lines,
+    coalesce(try_cast(sum(raw_envelopes) as bigint), 0) as raw_envelopes
 from latest, calls;
