@@ -54,7 +54,7 @@ class Builder:
     def __init__(self, path: str, scratch: str, published: str | None, *, afresh: bool) -> None:
         self.path, self.published, self.afresh = path, published, afresh or published is None
         if not self.afresh and published is not None:
-            shutil.copyfile(published, path)
+            _copy(published, path)
         self.connection = duckdb.connect(":memory:")
         run = self.connection.execute
         run("set timezone = 'UTC'")
@@ -166,23 +166,30 @@ class Builder:
         """
         run = self.connection.execute
         for source_id, why in sources.items():
-            run("create or replace temp table taken as select ? as source_id", [source_id])
-            run(_SESSIONS_OF.format(listed="taken"))
-            has_old = self._has_old(source_id)
-            for table in TABLES:
-                if table != "sources" or has_old:
-                    run(f"delete from facts.{table} where source_id = ?", [source_id])
-                    if has_old:
-                        run(
-                            f"insert into facts.{table} by name select * from old.facts.{table} where source_id = ?",
-                            [source_id],
-                        )
-            silence = "" if has_old else "".join(f", {column} = null" for column in _SAID)
+            silence = "" if self.put_back(source_id) else "".join(f", {column} = null" for column in _SAID)
             run(
                 f"update facts.sources set tail_state = 'failed', note = ?{silence} where source_id = ?",
                 [why, source_id],
             )
-            run(_SESSIONS_OF.format(listed="taken"))
+
+    def put_back(self, source_id: str) -> bool:
+        """Takes the new rows of a source out and puts its earlier rows back; False when there are none: its row in
+        facts.sources, if any, then stays. Resolve after it.
+        """
+        run = self.connection.execute
+        run("create or replace temp table taken as select ? as source_id", [source_id])
+        run(_SESSIONS_OF.format(listed="taken"))
+        has_old = self._has_old(source_id)
+        for table in TABLES:
+            if table != "sources" or has_old:
+                run(f"delete from facts.{table} where source_id = ?", [source_id])
+                if has_old:
+                    run(
+                        f"insert into facts.{table} by name select * from old.facts.{table} where source_id = ?",
+                        [source_id],
+                    )
+        run(_SESSIONS_OF.format(listed="taken"))
+        return has_old
 
     def _has_old(self, source_id: str) -> bool:
         if self.published is None:
@@ -230,6 +237,13 @@ class Builder:
         run("insert into mart.store values (?, ?, ?, ?, ?)", [store_id, SCHEMA_VERSION, version, load["load_id"], dead])
         marks = ", ".join("?" for _ in load)
         run(f"insert into mart.loads ({', '.join(load)}) values ({marks})", list(load.values()))
+
+
+def _copy(published: str, path: str) -> None:
+    try:
+        shutil.copyfile(published, path)
+    except OSError as error:
+        raise StoreError(f"the store could not be copied to {path}: {error.strerror}") from error
 
 
 def _parquet(files: Sequence[str]) -> str:

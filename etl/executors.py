@@ -71,10 +71,13 @@ def _is_alive(pid: int) -> bool:
 
 
 def process_start(pid: int) -> str:
-    """When a process started, in the system's own words; empty where the system does not say (no /proc)."""
+    """When a process started, in the system's own words; empty where the system does not say (no /proc), and for one
+    that has ended and waits for its parent to notice (a killed loader stays so for as long as its parent is busy).
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
+            told = file.read().rpartition(b")")[2].split()
+        return "" if told[0] in (b"Z", b"X") else told[19].decode()
     except (OSError, IndexError):
         return ""
 
@@ -96,16 +99,18 @@ def run_tasks(
     executor, number = make(), 0
     try:
         while pending or suspects or running:
-            broken: list[Sequence[Item]] = []
-            while not broken and _may_submit(pending, suspects, running, in_flight):
+            while _may_submit(pending, suspects, running, in_flight):
                 items = suspects.popleft() if suspects else pending.popleft()
                 try:
-                    running[executor.submit(run, number, items)] = items
-                    number += 1
-                except BrokenExecutor:
-                    broken.append(items)
-            done = wait(running, return_when=FIRST_COMPLETED).done if running else set()
-            for future in done:
+                    future = executor.submit(run, number, items)
+                except BrokenExecutor:  # it broke before: these items were never tried, nothing is their doing
+                    executor.shutdown(wait=False, cancel_futures=True)
+                    executor = make()
+                    future = executor.submit(run, number, items)
+                running[future] = items
+                number += 1
+            broken: list[Sequence[Item]] = []
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
                 items = running.pop(future)
                 if isinstance(future.exception(), BrokenExecutor):
                     broken.append(items)

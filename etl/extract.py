@@ -54,7 +54,8 @@ class Part(NamedTuple):
 @dataclass(slots=True)
 class Extracted:
     """What an extraction gave: the parts in order, sources read and failed, bytes read, and paths not recognised;
-    ``worker`` is the process that ran it where that is a worker (else 0), ``peak_rss`` its peak memory in bytes.
+    ``vanished`` are sources whose files went away before they were opened: no row tells of them; ``worker`` is the
+    process that ran it where that is a worker (else 0), ``peak_rss`` its peak memory in bytes.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -64,6 +65,7 @@ class Extracted:
     bytes_read: int = 0
     peak_rss: int = 0
     worker: int = 0
+    vanished: list[str] = field(default_factory=list)
 
     def by_table(self) -> dict[str, list[str]]:
         """The files of the parts by table."""
@@ -80,6 +82,7 @@ class Extracted:
             self.failed + other.failed,
             self.not_recognised + other.not_recognised,
             self.bytes_read + other.bytes_read,
+            vanished=[*self.vanished, *other.vanished],
         )
 
 
@@ -171,14 +174,15 @@ def _extract_one(item: Found, writer: _Writer) -> None:
     before, part = writer.buffers.lengths(), writer.number
     fold = Fold(item.source, writer.buffers, provider.inventory, lambda offset, length: _reread(item, offset, length))
     if item.problem is not None:
-        _unread(item, fold, "not_a_file", item.problem)
-        writer.extracted.sources += 1
+        _unread(item, fold, writer, "not_a_file", item.problem)
         return
     try:
         stream = _open(item.path)
+    except FileNotFoundError:
+        writer.extracted.vanished.append(item.source.source_id)
+        return
     except OSError as error:
-        _unread(item, fold, "io", error.strerror or type(error).__name__)
-        writer.extracted.sources += 1
+        _unread(item, fold, writer, "io", error.strerror or type(error).__name__)
         return
     try:
         with stream:
@@ -286,8 +290,7 @@ def _feed(items: Iterator[Record | Defect], fold: Fold, writer: _Writer) -> Iter
 
 def _lost(fold: Fold, defect: Defect) -> None:
     place = (defect.line_no, defect.child, defect.offset, defect.length)
-    text = _readable(defect.raw)
-    fold.lost(defect.reason, place, text, defect.digest, recovered=defect.recovered)
+    fold.lost(defect.reason, place, _readable(defect.raw), defect.digest, recovered=defect.recovered)
 
 
 def _readable(raw: bytes) -> str:
@@ -304,8 +307,7 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
     session = item.source.session_id(provider.native_session(item.source, records))
     if value is None:
-        text = _readable(raw[:4096])
-        fold.lost(reason or "malformed", (1, 0, 0, len(raw)), text, "", recovered=False)
+        fold.lost(reason or "malformed", (1, 0, 0, len(raw)), _readable(raw[:4096]), "", recovered=False)
 
     def feed() -> Iterator[Record]:
         for record in records:
@@ -348,7 +350,8 @@ def _take(stream: Any, number: int) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def _unread(item: Found, fold: Fold, reason: str, problem: str) -> None:
+def _unread(item: Found, fold: Fold, writer: _Writer, reason: str, problem: str) -> None:
+    writer.extracted.sources += 1
     fold.lost(reason, (0, 0, 0, item.size), problem, "", recovered=False)
     _source_row(item, fold, _Stats(None, None, "unread", item.size), None, problem)
 
@@ -356,7 +359,6 @@ def _unread(item: Found, fold: Fold, reason: str, problem: str) -> None:
 def _source_row(item: Found, fold: Fold, stats: _Stats, session: str | None, note: str | None = None) -> None:
     source, claim = item.source, item.source.claim
     native = None if session is None else session.partition(":")[2]
-    documents = stats.lines is None
     counted = stats.tail_state not in ("unread", "failed")
     fold.buffers["sources"].add(
         fold.source_id,
@@ -373,7 +375,7 @@ def _source_row(item: Found, fold: Fold, stats: _Stats, session: str | None, not
         stats.size,
         stats.lines,
         stats.blank_lines,
-        None if documents else fold.census.rejected_lines,
+        None if stats.lines is None else fold.census.rejected_lines,
         fold.users if counted else None,
         fold.direct_users if counted else None,
         len(fold.assistant_keys) if counted else None,

@@ -7,10 +7,13 @@ store's id and the id of its last load: one that does not match is ignored and e
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+
+from etl.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +26,8 @@ _VERSION: Final = 1
 #: What ``stat`` says of a file: size, modification time, change time (nanoseconds), inode. The change time is part of
 #: it: a file rewritten in place with its old size and modification time still has a new one.
 Stamp = tuple[int, int, int, int]
+#: The stamp of no file: a source that is to be read again, whatever it looks like.
+UNREAD: Final[Stamp] = (-1, -1, -1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +67,39 @@ class Ledger:
         return fresh
 
     def write(self, folder: str) -> None:
-        """Writes the ledger in one step, after the store it tells of was published. Without a folder none is kept."""
+        """Writes the ledger in one step, after the store it tells of was published. Without a folder none is kept.
+
+        Raises StoreError where the folder cannot be written.
+        """
         if not folder:
             return
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         told: dict[str, Any] = {
             "version": _VERSION,
             "store_id": self.store_id,
             "load_id": self.load_id,
             "entries": {source: [*entry.stamp, entry.rules, entry.root] for source, entry in self.entries.items()},
         }
-        path = _path(folder, self.store_id)
-        aside = f"{path}.{os.getpid()}"
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(orjson.dumps(told))
+        try:
+            _write_aside(_path(folder, self.store_id), orjson.dumps(told))
+        except OSError as error:
+            raise StoreError(
+                f"the store was published, but its ledger cannot be written below {folder}: {error.strerror}; "
+                "the next load reads everything again"
+            ) from error
+
+
+def _write_aside(path: str, data: bytes) -> None:
+    """One step for who reads it. The file aside has one name: what a killed load left of it is written over."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    aside = f"{path}.new"
+    try:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
         os.replace(aside, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(aside)
+        raise
 
 
 def _path(folder: str, store_id: str) -> str:

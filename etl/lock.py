@@ -7,7 +7,7 @@ however that ended. The file names the process for people, and goes with a load 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from etl.errors import StoreBusy, StoreError
@@ -25,12 +25,20 @@ def store_lock(db: str) -> Iterator[None]:
         os.close(descriptor)
         descriptor = _locked(path, db)
     try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        _sign(descriptor, path)
         yield
     finally:
-        os.unlink(path)
+        with suppress(OSError):  # somebody tidied it away, or the disk was taken away: the kernel's lock goes below
+            os.unlink(path)
         os.close(descriptor)
+
+
+def _sign(descriptor: int, path: str) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        raise StoreError(f"the folder of the store cannot be written: {path}: {error.strerror}") from error
 
 
 def _locked(path: str, db: str) -> int:
@@ -42,10 +50,13 @@ def _locked(path: str, db: str) -> int:
         raise StoreError(f"the folder of the store cannot be written: {path}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
         os.close(descriptor)
         raise StoreBusy(f"another load is running on {db} (process {holder})") from error
+    except OSError as error:
+        os.close(descriptor)
+        raise StoreError(f"the folder of the store does not take a lock: {path}: {error.strerror}") from error
     return descriptor
 
 

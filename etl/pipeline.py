@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ from etl.discover import discover
 from etl.errors import BrokenPromise, StoreError
 from etl.executors import Serial, process_pool, run_tasks
 from etl.extract import Extracted, extract, failed_source, peak_rss
-from etl.ledger import Ledger, Plan, plan, tasks_of
+from etl.ledger import UNREAD, Ledger, Plan, plan, tasks_of
 from etl.lock import store_lock
 from etl.mask import MASK_VERSION, mask_text
 from etl.request import Report, Request, Stopwatch
@@ -50,6 +51,8 @@ COPY_ROWS: Final = 200_000
 _COMMIT_TASKS: Final = 16
 #: A source that a broken check names is taken out and the rest checked again, at most so many times.
 _ROUNDS: Final = 3
+#: What the engine makes of a Ctrl-C that comes while it works (a RuntimeError).
+_INTERRUPTED: Final = "Query interrupted"
 #: What rows depend on beside the bytes of a file.
 _RULES: Final = f"{PARSER_VERSION}.{MASK_VERSION}"
 
@@ -170,7 +173,7 @@ def _load(
             builder.replace([item.source.source_id for item in todo.read])
             builder.set_state(todo.gone, "gone")
             builder.set_state(todo.suspicious, "suspicious")
-            _extract_into(builder, todo.read, request, report, folder)
+            _extract_into(builder, todo, request, report, folder)
             watch.lap("extract and facts")
             _conclude(builder, report)
             watch.lap("resolve and check")
@@ -185,22 +188,39 @@ def _load(
         if full is None:
             raise
         raise full from error
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
     watch.lap("publish")
 
 
-def _extract_into(builder: Builder, found: Sequence[Found], request: Request, report: Report, folder: str) -> None:
+def _extract_into(builder: Builder, todo: Plan, request: Request, report: Report, folder: str) -> None:
     """Extracts and adds to facts as parts come: the writer works while the readers read."""
-    workers = request.jobs if sum(item.size for item in found) >= POOL_BYTES else 1
-    tasks = tasks_of(list(found), TASK_BYTES if request.task_bytes is None else request.task_bytes)
+    workers = request.jobs if sum(item.size for item in todo.read) >= POOL_BYTES else 1
+    tasks = tasks_of(todo.read, TASK_BYTES if request.task_bytes is None else request.task_bytes)
     run = partial(_task, folder, request.key, request.flush_bytes)
     make: Callable[[], Executor] = Serial if workers == 1 else partial(process_pool, workers)
+    vanished: list[str] = []
     for number, extracted in enumerate(_completed(run, make, tasks, workers, folder, request.key)):
         builder.add(extracted.by_table(), report.load_id)
         report.include(extracted)
+        vanished += extracted.vanished
         for part in extracted.parts:
             os.unlink(part.path)
         if number % _COMMIT_TASKS == _COMMIT_TASKS - 1:
             builder.commit()
+    _let_go(builder, vanished, todo, report)
+
+
+def _let_go(builder: Builder, vanished: Sequence[str], todo: Plan, report: Report) -> None:
+    """Files that went away between discovery and reading are gone: what was read of them earlier stays."""
+    known = [source for source in vanished if builder.put_back(source)]
+    builder.set_state(known, "gone")
+    report.sources_gone += len(known)
+    todo.gone += vanished
+    for source in vanished:
+        todo.entries.pop(source, None)
 
 
 def _task(folder: str, key: bytes, flush_bytes: int | None, number: int, items: Sequence[Found]) -> Extracted:
@@ -247,13 +267,14 @@ def _broken(findings: Sequence[Finding]) -> tuple[dict[str, str], list[Finding]]
 
 
 def _remember(request: Request, report: Report, ledger: Ledger, todo: Plan) -> None:
-    """The ledger after the publish: what failed is not in it, and will be tried again."""
+    """The ledger after the publish: what failed is in it without a stamp, to be tried again, or to be seen gone."""
     entries = {
         source: entry for source, entry in ledger.entries.items() if source not in {*todo.gone, *todo.suspicious}
     }
     entries |= todo.entries
     for source in (*report.failed, *report.quarantined):
-        entries.pop(source, None)
+        if source in entries:
+            entries[source] = replace(entries[source], stamp=UNREAD)
     Ledger(report.store_id, report.load_id, entries).write(request.state)
 
 

@@ -102,7 +102,7 @@ class Report:
         """The report as plain values, for JSON."""
         from dataclasses import asdict  # noqa: PLC0415 - only here
 
-        return asdict(self)
+        return asdict(self) | {"sources_failed": self.sources_failed, "clean": self.clean}
 
 
 class Stopwatch:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from etl.errors import StoreError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -17,10 +19,11 @@ if TYPE_CHECKING:
 
 
 def append(state: str, report: Report, finished: datetime) -> None:
-    """Adds the line of a run (0600). Without a state folder none is kept."""
+    """Adds the line of a run (0600). Without a state folder none is kept. Raises StoreError where it cannot be written
+    (the store is as the run left it).
+    """
     if not state:
         return
-    os.makedirs(state, mode=0o700, exist_ok=True)
     line = {
         "load_id": report.load_id,
         "state": report.state,
@@ -32,9 +35,15 @@ def append(state: str, report: Report, finished: datetime) -> None:
         "bytes_read": report.bytes_read,
         "clean": report.clean,
     }
-    descriptor = os.open(_path(state, report.store_id), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(orjson.dumps(line) + b"\n")
+    try:
+        os.makedirs(state, mode=0o700, exist_ok=True)
+        descriptor = os.open(_path(state, report.store_id), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(orjson.dumps(line) + b"\n")
+    except OSError as error:
+        raise StoreError(
+            f"the store is {report.state}, but the log below {state} cannot be written: {error.strerror}"
+        ) from error
 
 
 def read(state: str, store_id: str) -> list[dict[str, Any]]:

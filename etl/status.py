@@ -77,7 +77,7 @@ def read_status(db: str, state: str, now: datetime, runs: int = 5) -> Status:
     looked_at = max([*ends, *([changed_at] if changed_at else [])], default=None)
     return Status(
         db,
-        os.path.getsize(db),
+        os.stat(db).st_size,
         store["store_id"],
         store["version"],
         looked_at,

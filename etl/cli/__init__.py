@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from etl.cli.inspect import doctor, status, verify
 from etl.cli.load import demo, load
 from etl.cli.read import check, providers, report, schema, show, sql
 from etl.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, SessionmartError
@@ -39,7 +40,7 @@ def main() -> None:
     """
 
 
-for _command in (load, report, sql, show, check, providers, schema, demo):
+for _command in (load, report, sql, show, status, check, verify, providers, doctor, schema, demo):
     main.add_command(_command)
 
 
