@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from etl.keys import relative_path
-from etl.providers.base import Root, Source
+from etl.providers.base import Claim, Root, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from etl.providers.base import Claim, Environment, Provider
+    from etl.providers.base import Environment, Provider
 
 #: Name endings of compressed session files: the grammar sees the name without them.
 _COMPRESSED: Final = (".gz", ".zst")
@@ -66,6 +66,7 @@ class _Entry(NamedTuple):
     rel: str
     problem: str | None
     status: os.stat_result | None
+    is_folder: bool = False
 
 
 def discover(provider: Provider, environment: Environment, host: str, named: Sequence[str] = ()) -> Discovery:
@@ -85,6 +86,8 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
             continue
         for entry in _walk(root, seen, discovery):
             claim = _claim(provider, root, entry)
+            if entry.is_folder:
+                claim = Claim(root.store_kind, "folder", os.path.basename(entry.path), realm=root.realm)
             if claim is None:
                 discovery.unclaimed[_ending(entry.path)] += 1
             elif entry.problem is not None or _is_new(entry.status, seen):
@@ -92,7 +95,9 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
                 size = 0 if entry.status is None or entry.problem else entry.status.st_size
                 found = Found(source, entry.path, size, entry.problem, _stamp(entry.status), printable(root.path))
                 discovery.found.append(found)
-                discovery.walked[found.root] += 1
+                discovery.walked[found.root] += not entry.is_folder
+            else:
+                discovery.unclaimed["(another name of a file that is read)"] += 1
     discovery.found.sort(key=lambda found: (found.source.claim.realm or "", found.source.rel_path))
     return discovery
 
@@ -156,35 +161,84 @@ def printable(path: str) -> str:
 
 
 def _walk(root: Root, seen: set[tuple[int, int]], discovery: Discovery) -> Iterator[_Entry]:
-    """Every path below a root that is no plain folder, folders named like files included."""
+    """Every path below a root that is no plain folder, folders named like files included.
+
+    What a link leads to comes after everything that stands where it is: a file has its own name, not that of a link.
+    Folders that cannot be looked into, and links back to a folder they lie in, are entries that say so.
+    """
     if not os.path.isdir(root.path):
         status = _status(root.path)
         yield _Entry(root.path, "", _problem(status), status)
         return
-    stack = [(root.path, "", 0)]
-    while stack:
-        folder, rel, depth = stack.pop()
-        try:
-            if not _is_new(os.stat(folder), seen):  # a link back into a folder that was walked
-                continue
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            discovery.problems.append(printable(f"{folder}: {error.strerror or error}"))
+    folders: list[tuple[str, str, int]] = [(root.path, "", 0)]
+    linked: list[tuple[str, str, int]] = []
+    late: list[_Entry] = []
+    while folders or linked:
+        is_link = not folders
+        folder, rel, depth = linked.pop(0) if is_link else folders.pop()
+        entries = _listed(folder, seen)
+        if isinstance(entries, str):
+            discovery.problems.append(printable(f"{folder}: {entries}"))
+            yield _Entry(folder, rel, f"a folder that cannot be looked into: {entries}", None, is_folder=True)
             continue
-        folders: list[tuple[str, str, int]] = []
-        for entry in entries:
-            below = f"{rel}/{entry.name}" if rel else entry.name
-            status = _status(entry.path)
-            if status is None or not stat.S_ISDIR(status.st_mode):
-                yield _Entry(entry.path, below, _problem(status), status)
-                continue
-            if depth < _MAX_DEPTH:
-                folders.append((entry.path, below, depth + 1))
+        if entries is None:
+            if is_link and _is_loop(folder):
+                yield _Entry(folder, rel, "a link back to a folder that it lies in", None, is_folder=True)
+            elif is_link:
+                discovery.unclaimed["(another name of a folder that is read)"] += 1
+            continue
+        held = _sorted_out(entries, rel)
+        yield from held.files
+        late += held.links
+        for below in reversed(held.folders):
+            if depth >= _MAX_DEPTH:
+                discovery.problems.append(printable(f"{below.path}: more than {_MAX_DEPTH} folders deep"))
             else:
-                discovery.problems.append(printable(f"{entry.path}: more than {_MAX_DEPTH} folders deep"))
+                (linked if below.is_link else folders).append((below.path, below.rel, depth + 1))
+    yield from late
+
+
+class _Folder(NamedTuple):
+    path: str
+    rel: str
+    is_link: bool
+
+
+class _Held(NamedTuple):
+    """What a folder holds: files (and folders named like files), links to files, and folders."""
+
+    files: list[_Entry]
+    links: list[_Entry]
+    folders: list[_Folder]
+
+
+def _sorted_out(entries: list[os.DirEntry[str]], rel: str) -> _Held:
+    held = _Held([], [], [])
+    for entry in entries:
+        below = f"{rel}/{entry.name}" if rel else entry.name
+        status, is_link = _status(entry.path), entry.is_symlink()
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            held.folders.append(_Folder(entry.path, below, is_link))
             if entry.name.endswith(_FILE_NAMES):
-                yield _Entry(entry.path, below, _problem(status), None)
-        stack.extend(reversed(folders))
+                held.files.append(_Entry(entry.path, below, _problem(status), None))
+        else:
+            (held.links if is_link else held.files).append(_Entry(entry.path, below, _problem(status), status))
+    return held
+
+
+def _listed(folder: str, seen: set[tuple[int, int]]) -> list[os.DirEntry[str]] | str | None:
+    """The entries of a folder by name; None when it was walked before, or the reason why it cannot be looked into."""
+    try:
+        if not _is_new(os.stat(folder), seen):
+            return None
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _is_loop(link: str) -> bool:
+    target, lies_in = os.path.realpath(link), os.path.realpath(os.path.dirname(link))
+    return os.path.commonpath([target, lies_in]) == target
 
 
 def _status(path: str) -> os.stat_result | None:

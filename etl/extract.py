@@ -251,7 +251,7 @@ def _read(item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: 
     pulled = iter(reader)
     head = _first(pulled)
     records = [record for record in head if isinstance(record, Record)]
-    if not item.source.claim.certain and provider.recognise(records) is False:
+    if not item.source.claim.certain and not _is_recognised(provider, records, must=item.source.claim.sniffed):
         return None
     session = item.source.session_id(provider.native_session(item.source, records))
     feed = _feed(chain(head, pulled), fold, writer)
@@ -262,6 +262,11 @@ def _read(item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: 
     fold.end()
     fold.census.blank_lines(reader.blank_lines)
     return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session
+
+
+def _is_recognised(provider: Provider, records: Sequence[Record], *, must: bool) -> bool:
+    told = provider.recognise(records)
+    return told is True or (told is None and not must)
 
 
 def _first(pulled: Iterator[Record | Defect]) -> list[Record | Defect]:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from etl.keys import BLOCK_SHIFT, CHILD_SHIFT, MIX_A, MIX_B, digest64, table_salt
-from etl.mask import mask_series
+from etl.mask import Hit, mask_series
 from etl.schema import RESULT_CAP_BYTES, TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ _DIGEST_ONLY: Final[dict[str, tuple[str, ...]]] = {
 }
 
 #: What a torn line ends in may be the first half of a secret, which no rule can know: its last word is not kept.
-_TORN: Final = frozenset({"partial_tail", "io"})
-_LAST_WORD: Final = re.compile(r'[^\s"]+\Z')
+_TORN: Final = frozenset({"partial_tail", "io", "malformed"})
+_SLUG: Final = re.compile(r"[A-Za-z0-9]*-[A-Za-z0-9-]{20,}")
+_GAP: Final = re.compile(r'[\s"]')
 _REDACTED: Final = re.compile(r"\[redacted:[^\]]*\]")
 
 Columns = dict[str, list[Any]]
@@ -140,6 +141,42 @@ def _mask_repeated(taken: dict[str, Taken], sources: dict[str, list[str]], key: 
     _mask_distinct(taken, sources, _places_of(taken, _REPEATED), key, redactions, told_apart=False)
 
 
+def _joint(column: str, value: str) -> tuple[str, int]:
+    """What the pieces of a value of this column are joined by, and in how many places (-1: all).
+
+    They are masked one by one: of two secrets side by side, the first would take the head of the second with it, which
+    then is none that a rule knows.
+    """
+    if column == "rel_path":
+        return "/", -1
+    return ("__", 2) if column == "name_raw" and value.startswith("mcp__") else ("/agent-", -1)
+
+
+def _mask_pieces(pieces: list[str], key: bytes, *, told_apart: bool) -> tuple[dict[str, str], dict[str, list[Hit]]]:
+    """Of those that hold a secret: the masked piece, and what was found."""
+    masked, hits = mask_series(pl.Series(pieces, dtype=pl.String), key, told_apart=told_apart)
+    found: dict[str, list[Hit]] = {}
+    for hit in hits:
+        found.setdefault(pieces[hit.row], []).append(hit)
+    return {piece: masked[told[0].row] for piece, told in found.items()}, found
+
+
+def _mask_slugs(pieces: set[str], key: bytes) -> tuple[dict[str, str], dict[str, list[Hit]]]:
+    """The same for names of folders that are made of a working folder, in which each sign is a dash: it may have been
+    another one that makes a token.
+    """
+    slugs = sorted(piece for piece in pieces if _SLUG.fullmatch(piece))
+    new: dict[str, str] = {}
+    found: dict[str, list[Hit]] = {}
+    for sign in "_.":
+        masked, hits = _mask_pieces([slug.replace("-", sign) for slug in slugs], key, told_apart=True)
+        for slug in slugs:
+            told = slug.replace("-", sign)
+            if told in masked:  # no mark holds one of the signs
+                new[slug], found[slug] = masked[told].replace(sign, "-"), hits[told]
+    return new, found
+
+
 def _mask_distinct(
     taken: dict[str, Taken],
     sources: dict[str, list[str]],
@@ -149,26 +186,29 @@ def _mask_distinct(
     *,
     told_apart: bool,
 ) -> None:
-    def values_of(place: _Place) -> list[Any]:
-        values = taken[place.table].columns[place.column]
-        return values if place.rows is None else [values[row] for row in place.rows]
-
-    distinct = sorted({value for place in places for value in values_of(place) if value is not None})
-    masked, hits = mask_series(pl.Series(distinct, dtype=pl.String), key, told_apart=told_apart)
-    if not hits:
+    values: list[set[str]] = []
+    pieces: set[str] = set()
+    names: set[str] = set()
+    for table, column, rows in places:
+        stored = taken[table].columns[column]
+        values.append({value for value in (stored if rows is None else [stored[n] for n in rows]) if value is not None})
+        parts = {piece for value in values[-1] for piece in value.split(*_joint(column, value))}
+        pieces |= parts
+        names |= parts if column == "rel_path" else set()
+    new, found = _mask_pieces(sorted(pieces), key, told_apart=told_apart)
+    slugs, found_in_slugs = _mask_slugs(names - new.keys(), key)
+    new, found = new | slugs, found | found_in_slugs
+    if not new:
         return
-    changed = {distinct[hit.row]: masked[hit.row] for hit in hits}
-    found: dict[str, list[tuple[str, str]]] = {}
-    for hit in hits:
-        found.setdefault(distinct[hit.row], []).append((hit.rule, hit.fingerprint))
-    for name, column, rows in places:
-        values = taken[name].columns[column]
-        for row in range(len(values)) if rows is None else rows:
-            value = values[row]
-            if value in changed:
-                values[row] = changed[value]
-                for rule, fingerprint in found[value]:
-                    redactions[sources[name][row], f"{name}.{column}", rule, fingerprint] += 1
+    for (table, column, rows), told in zip(places, values, strict=True):
+        parted = {value: value.split(*_joint(column, value)) for value in told}
+        changed = {value: parts for value, parts in parted.items() if not found.keys().isdisjoint(parts)}
+        stored = taken[table].columns[column]
+        for row in range(len(stored)) if rows is None and changed else rows or ():
+            if told_parts := changed.get(stored[row]):
+                stored[row] = _joint(column, stored[row])[0].join(new.get(piece, piece) for piece in told_parts)
+                for hit in (hit for piece in told_parts for hit in found.get(piece, ())):
+                    redactions[sources[table][row], f"{table}.{column}", hit.rule, hit.fingerprint] += 1
 
 
 def _mask_texts(taken: dict[str, Taken], sources: dict[str, list[str]], key: bytes, redactions: Redactions) -> None:
@@ -198,9 +238,7 @@ def _clip(table: str, columns: Columns) -> None:
             digest if digest or head is None else digest64(head) for head, digest in zip(heads, digests, strict=True)
         ]
         columns["head"] = [
-            head
-            if head is None or line_no == 0 or reason not in _TORN or len(head) > _CLIPPED["rejects", "head"]
-            else _LAST_WORD.sub(_only_redacted, head)
+            head if head is None or line_no == 0 or reason not in _TORN else _without_last_word(head)
             for head, reason, line_no in zip(heads, columns["reason"], columns["line_no"], strict=True)
         ]
     for (owner, column), limit in _CLIPPED.items():
@@ -213,9 +251,12 @@ def _clip(table: str, columns: Columns) -> None:
         columns["digest"] = [None if text is None else digest64(text) for text in texts]
 
 
-def _only_redacted(word: re.Match[str]) -> str:
-    marks = "".join(_REDACTED.findall(word[0]))
-    return marks if marks == word[0] else f"{marks}…"
+def _without_last_word(head: str) -> str:
+    limit = _CLIPPED["rejects", "head"]
+    if head.endswith(("}", "]")) or _GAP.search(head, limit):  # closed, or the last word will be clipped anyway
+        return head
+    start = max((gap.end() for gap in _GAP.finditer(head, 0, limit)), default=0)
+    return head if start == len(head) else f"{head[:start]}{''.join(_REDACTED.findall(head, start))}…"
 
 
 def _clip_results(columns: Columns) -> None:

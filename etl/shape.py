@@ -13,9 +13,9 @@ from typing import Any, Final
 import orjson
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-#: An instant before 2015 is impossible for a coding agent, one after the year 9999 does not fit a timestamp.
+#: No coding agent wrote before 2015; one that says 2100 or later has a broken clock (never compared with now).
 _EARLIEST_US: Final = 1_420_070_400_000_000
-_LATEST_US: Final = 253_402_300_799_999_999
+_LATEST_US: Final = 4_102_444_800_000_000
 _I64: Final = 1 << 63
 _COUNT_LIMIT: Final = 1_000_000_000_000
 _MONEY: Final = Decimal("0.000000001")
@@ -101,7 +101,7 @@ def instant(value: Any) -> int | None:
     ISO 8601 text (``Z``, an offset, or nothing, which is read as UTC) and numbers, or digits in a string, by their
     size: below 1e11 seconds, below 1e14 milliseconds, below 1e17 microseconds, else nanoseconds
     (seen: ISO on message rows and epoch milliseconds on state rows of Qoder, microseconds in Muse, seconds in Codex).
-    Impossible values (before 2015, after 9999) are None.
+    Impossible values (before 2015, from 2100 on) are None.
     """
     if isinstance(value, str):
         us = _iso_us(value)
@@ -204,11 +204,12 @@ def _step(value: Any, step: str) -> Any:
 
 
 def decode_text(text: str) -> Any:
-    """The JSON value of a text that begins like an object or an array, else None."""
-    if text.lstrip()[:1] not in ("{", "["):
+    """The JSON value of a text that begins like an object, an array or a string, else None."""
+    bare = text.strip().removeprefix("\ufeff").lstrip()
+    if bare[:1] not in ("{", "[", '"'):
         return None
     try:
-        return orjson.loads(text.strip())
+        return orjson.loads(bare)
     except orjson.JSONDecodeError:
         return None
 

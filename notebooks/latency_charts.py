@@ -1,8 +1,8 @@
 """How is tool time drawn?
 
 Every function takes a frame of ``tool_latency`` that is small already (binned or grouped: a chart carries hundreds of
-rows, not the calls) and gives an altair chart. Durations are milliseconds. Text and background are left to the theme, so
-that the charts can be read on white and on black; the four colours have a contrast of 3 or more against both.
+rows, not the calls) and gives an altair chart. Durations are milliseconds. Text and background are left to the theme,
+so that the charts can be read on white and on black; the four colours have a contrast of 3 or more against both.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _REASONS: Final = {
 }
 
 _GREY: Final = "#808080"  # of lines and words inside a plot: between the two backgrounds
-# Ticks of a logarithmic time axis, where people round: 1, 10 and 100 ms, 1 and 10 s, 1 and 10 min, 1 and 10 h, 4 d.
-_TICKS: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 345_600_000)
+# Ticks of a logarithmic time axis, where people round: 1, 10, 100 ms, 1, 10 s, 1, 10 min, 1, 10 h, 4 d and so on.
+_TICKS: Final = (
+    *(1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000),
+    *(4 * 10**decade * 86_400_000 for decade in range(6)),
+)
 _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 _STEPS: Final = (
     *(step * 10**decade for decade in range(3) for step in (1, 2, 5)),
@@ -53,11 +56,11 @@ def _log(values: pl.Series, *more: pl.Series) -> tuple[alt.Scale, alt.Axis]:
     while ends[1] < max(high, ends[0] * 10):
         ends[1] *= 10
     ticks = [tick for tick in _TICKS if ends[0] <= tick <= ends[1]]
-    return alt.Scale(type="log", domain=ends, nice=False, padding=0), _axis(ticks)
+    return alt.Scale(type="log", domain=ends, nice=False, padding=0), _axis(ticks, _SPOKEN)
 
 
-def _axis(ticks: Sequence[float]) -> alt.Axis:
-    return alt.Axis(values=ticks, labelExpr=_SPOKEN, gridColor=_GREY, gridOpacity=0.3)
+def _axis(ticks: Sequence[float], label: str) -> alt.Axis:
+    return alt.Axis(values=ticks, labelExpr=label, gridColor=_GREY, gridOpacity=0.3)
 
 
 def _linear(values: pl.Series, width: int) -> tuple[alt.Scale, alt.Axis]:
@@ -67,7 +70,9 @@ def _linear(values: pl.Series, width: int) -> tuple[alt.Scale, alt.Axis]:
     high = float(values.max() or 1)
     step = next(step for step in (*_STEPS, high) if high / step <= width // 60)
     ticks = [step * number for number in range(int(high / step) + 1)]
-    return alt.Scale(domain=[0, high * width / (width - 64)], nice=False), _axis(ticks)
+    size, unit = next(((size, unit) for size, unit in _UNITS if step % size == 0), (1, "ms"))
+    label = f"datum.value == 0 ? '0' : format(datum.value / {size}, ',~r') + ' {unit}'"
+    return alt.Scale(domain=[0, high * width / (width - 64)], nice=False), _axis(ticks, label)
 
 
 def _bars(
@@ -113,12 +118,11 @@ def _rows(order: Sequence[str]) -> alt.Y:
     return alt.Y("row:N", scale=alt.Scale(domain=list(order)), title=None, axis=axis)
 
 
-def time_chart(time: pl.DataFrame, by: str) -> alt.HConcatChart:
+def time_chart(time: pl.DataFrame, by: str, order: Sequence[str]) -> alt.HConcatChart:
     """Wall time by tool or model, stacked by kind; human waits beside it on an axis of their own, which they would
-    otherwise rule. Columns: by, kind, kind_no, calls, wall_ms; in the order to be drawn.
+    otherwise rule. Columns: by, kind, kind_no, calls, wall_ms.
     """
     time = time.select(pl.col(by).alias("name"), "kind", "calls", "wall_ms", pl.col("kind_no").alias("stack_no"))
-    order = time["name"].unique(maintain_order=True).to_list()
     colour = _kinds(time["kind"].unique().to_list())
     waits = time["kind"] == "human wait"
     sides = {"wall time, tool at work": time.filter(~waits), "wall time, person awaited": time.filter(waits)}
@@ -135,8 +139,8 @@ def time_chart(time: pl.DataFrame, by: str) -> alt.HConcatChart:
 def spread_chart(bins: pl.DataFrame, by: str) -> alt.FacetChart:
     """A histogram of latency for each tool or model, on a logarithmic axis, stacked by kind.
 
-    Columns: label, kind, low_ms and high_ms (ends of a bin), calls, bottom and top (of the bar in the stack; the fullest
-    bin of a label is 1 high) and p50_ms, p95_ms (equal in all rows of a label; NULL where no call measures them).
+    Columns: label, kind, low_ms and high_ms (ends of a bin), calls, bottom and top (of the bar in the stack; a label's
+    fullest bin is 1 high) and p50_ms, p95_ms (equal in all rows of a label; NULL where no call measures them).
     """
     scale, axis = _log(bins["low_ms"], bins["high_ms"])
     base = alt.Chart(width=WIDTH - 40, height=44)
@@ -190,7 +194,7 @@ def tails_chart(points: pl.DataFrame, by: str) -> alt.LayerChart:
         "percentile:N",
         title=None,
         scale=alt.Scale(domain=list(_MARKS), range=list(_MARKS.values())),
-        legend=alt.Legend(orient="top", symbolFillColor=_GREY, symbolStrokeColor=_GREY),
+        legend=alt.Legend(orient="top", offset=4, symbolFillColor=_GREY, symbolStrokeColor=_GREY),
     )
     tooltip = [alt.Tooltip("row:N"), alt.Tooltip("percentile:N"), alt.Tooltip("latency_ms:Q", format=",.0f")]
     marks = [
@@ -259,7 +263,10 @@ def waits_chart(waits: pl.DataFrame) -> alt.LayerChart:
 
 
 def quality_chart(quality: pl.DataFrame) -> alt.LayerChart:
-    """Median to p95 of exact, good and bound calls apart. Columns: tool, kind, calls, p50_ms, p95_ms; as drawn."""
+    """Median to p95 of exact, good and bound calls apart.
+
+    Columns: tool, kind, calls, p50_ms, p95_ms; in the order to be drawn.
+    """
     row = pl.format("{}, {} ({})", "tool", "kind", "calls")
     quality = quality.with_columns(pl.col("p50_ms", "p95_ms").clip(1), row=row)
     scale, axis = _log(quality["p50_ms"], quality["p95_ms"])
@@ -281,17 +288,18 @@ def charts(calls: pl.DataFrame, turns: pl.DataFrame, most: int) -> dict[str, alt
     found: dict[str, alt.TopLevelMixin] = {}
     for by in ("tool", "model") if calls.height else ():
         some = numbers.lumped(calls, by, most)
-        found[f"time_by_{by}"] = time_chart(numbers.time_split(some, by), by)
+        order = some[by].unique(maintain_order=True).to_list()
+        found[f"time_by_{by}"] = time_chart(numbers.time_split(some, by), by, order)
         found[f"spread_by_{by}"] = spread_chart(numbers.binned(some), by)
         points = numbers.percentile_points(some, by)
         if points.height:
             found[f"tails_by_{by}"] = tails_chart(points, by)
-    timed = calls.filter(pl.col("kind") != "human wait")
+    timed = numbers.lumped(calls.filter(pl.col("kind") != "human wait"), "tool", most)
     if timed.height:
-        found["by_quality"] = quality_chart(numbers.timings(numbers.lumped(timed, "tool", most), "tool", "kind"))
-    waits = numbers.suspected_waits(calls)
+        found["by_quality"] = quality_chart(numbers.timings(timed, "rank", "tool", "kind"))
+    waits = numbers.lumped(calls.filter(pl.col("wait_reason").is_not_null()), "tool", most, "waited_ms")
     if waits.height:
-        found["suspected_waits"] = waits_chart(waits.head(most))
+        found["suspected_waits"] = waits_chart(numbers.suspected_waits(waits))
     if turns.height:
         found["parallel_calls"] = parallel_chart(numbers.turn_cells(turns))
     return {name: chart.configure_view(stroke=None) for name, chart in found.items()}

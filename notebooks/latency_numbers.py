@@ -57,12 +57,13 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _LEN: Final = pl.len().cast(pl.Int64)  # signed: sorted by its negative
 #: Kinds of time as they are stacked: how well a call is timed, or that a person probably had to act first.
 KINDS: Final = ("exact", "good", "bound", "human wait")
+_NAME: Final = 26  # characters of a name in a chart
 _KIND_NO: Final = {kind: number for number, kind in enumerate(KINDS)}
 
 
 def credited(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls with ``wall_ms``: the part of a call in which no call of its turn that started before it ran. It adds up
-    to the union of the intervals of a turn, however the calls are grouped. NULL for a call without a start.
+    """The calls with ``wall_ms``: the part of a call in which no call of its turn that started before it ran. It adds
+    up to the union of the intervals of a turn, however the calls are grouped. NULL for a call without a start.
     """
     turn = ["session_id", "turn_no"]
     start = pl.col("started_at").dt.timestamp("us")
@@ -111,7 +112,7 @@ def tails(calls: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def timings(calls: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Per group: calls, p50_ms, p95_ms, longest_ms and sum_ms of all its calls; the first column with most calls first."""
+    """Per group: calls, p50_ms, p95_ms, longest_ms and sum_ms of all its calls, in the order of the groups."""
     latency = pl.col("latency_ms")
     order = [_kind_no() if column == "kind" else pl.col(column) for column in by]
     numbers = {
@@ -120,7 +121,7 @@ def timings(calls: pl.DataFrame, *by: str) -> pl.DataFrame:
         "longest_ms": latency.max(),
         "sum_ms": latency.sum(),
     }
-    return calls.group_by(by).agg(calls=_LEN, **numbers).sort(-pl.col("calls").sum().over(by[0]), *order)
+    return calls.group_by(by).agg(calls=_LEN, **numbers).sort(order)
 
 
 def suspected_waits(calls: pl.DataFrame) -> pl.DataFrame:
@@ -136,17 +137,23 @@ def told_waits(calls: pl.DataFrame) -> pl.DataFrame:
     return told.agg(calls=_LEN, told_ms=pl.sum("wait_ms")).sort(-pl.col("told_ms"), "tool")
 
 
-def lumped(calls: pl.DataFrame, by: str, most: int) -> pl.DataFrame:
-    """The calls in the order of their groups' wall time, the longest first, with ``rank`` and ``label`` (group and number
-    of calls). Beyond the ``most`` first groups all stand in one, which has the place of its name in ``by``.
+def lumped(calls: pl.DataFrame, by: str, most: int, weight: str = "wall_ms") -> pl.DataFrame:
+    """The calls in the order of their groups' weight, the heaviest first, with ``rank`` and ``label`` (group and number
+    of calls). Beyond the ``most`` first groups all stand in one, which has the place of its name in ``by``. Names too
+    long for a chart lose their middle, unless they could then be confused.
     """
-    order = time_split(calls, by)[by].unique(maintain_order=True).to_list()
+    order = calls.group_by(by).agg(pl.sum(weight)).sort(-pl.col(weight), by)[by].to_list()
     most = most if len(order) > most + 1 else len(order)
     ranks = {name: min(rank, most) for rank, name in enumerate(order)}
+    names = {name: name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}" for name in order}
+    if len(set(names.values())) < len(order):
+        names = {}
     others = f"{len(order) - most} others"
     return (
         calls.with_columns(rank=pl.col(by).replace_strict(ranks, default=most, return_dtype=pl.Int64))
-        .with_columns(pl.when(pl.col("rank") < most).then(pl.col(by)).otherwise(pl.lit(others)).alias(by))
+        .with_columns(
+            pl.when(pl.col("rank") < most).then(pl.col(by).replace(names)).otherwise(pl.lit(others)).alias(by)
+        )
         .with_columns(label=pl.format("{} ({})", by, _LEN.over(by)))
         .sort("rank")
     )

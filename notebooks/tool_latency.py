@@ -1,8 +1,8 @@
 """Where does tool time go?
 
 A marimo notebook over the store (``SESSIONMART_DB``, else the default place; where there is no store, over the example
-tree): ``marimo edit notebooks/tool_latency.py``, or ``marimo run`` to read only. As a plain script it prints its tables:
-``python notebooks/tool_latency.py [--summary FILE.json] [--charts DIR]``; DIR gets the charts as PNG.
+tree): ``marimo edit notebooks/tool_latency.py``, or ``marimo run`` to read only. As a plain script it prints its
+tables: ``python notebooks/tool_latency.py [--summary FILE.json] [--charts DIR]``; DIR gets the charts as PNG.
 """
 
 import marimo
@@ -73,7 +73,7 @@ def printed(name, frame):
         tbl_rows=-1,
         tbl_cols=-1,
         tbl_width_chars=250,
-        fmt_str_lengths=64,
+        fmt_str_lengths=100,
         tbl_formatting="MARKDOWN",
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
@@ -176,12 +176,13 @@ def _(tables):
 
 @app.cell
 def _(section, tables):
+    _inner = numbers.spoken(tables["totals"]["subagent_wall_ms"][0])
     section(
         f"""
     ## By tool and by model
 
     Wall time adds up: where calls of a turn overlap, the one that started first has the moment. A call of *Agent* lasts
-    as long as its sub-agent, whose own calls ({numbers.spoken(tables["totals"]["subagent_wall_ms"][0])}) are counted too.
+    as long as its sub-agent, whose own calls are counted too: {_inner}.
     """,
         "time_by_tool",
         "time_by_model",
@@ -237,8 +238,8 @@ def _(section):
         """
     ## By quality
 
-    All timed calls. *Bound*: the agent flushed the result together with others (the call took that long at most), or the
-    call only launched something in the background. These stand in no percentile above.
+    All timed calls. *Bound*: the agent flushed the result together with others (the call took that long at most), or
+    the call only launched something in the background. These stand in no percentile above.
     """,
         "by_quality",
         "by_source",
@@ -259,7 +260,7 @@ def _(picked, slow):
     def _whole(session_id, call_key):
         (call,) = slow.filter(session_id=session_id, call_key=call_key).to_dicts()
         lines = "\n".join(f"{name:<17} {value}" for name, value in call.items())
-        return mo.vstack([mo.md(f"Read all of the session with `sessionmart show {session_id}`"), mo.plain_text(lines)])
+        return mo.plain_text(f"{lines}\n\nAll of the session: sessionmart show {session_id}")
 
     mo.vstack([_whole(*row) for row in picked.value.select("session_id", "call_key").iter_rows()])
     return

@@ -21,27 +21,14 @@ if TYPE_CHECKING:
 
 #: Parts of a secret that make its format: they stay as they are.
 _FIXED: Final = re.compile(
-    "|".join(
-        (
-            "atlas" + "v1",
-            "T3Blbk" + "FJ",
-            "AZ" + "DO",
-            "NR" + "AL",
-            "us12",
-            "gl" + "pat-",
-            "np" + "m_",
-            "eyJ",
-            "_m" + "mk",
-            "A{10}",
-            ":A" + "A",
-            r"\\n",
-        )
-    )
-    + "|theme|dark|session|IncomingWebhook|Qoder|-----? ?(?:BEGIN|END)[A-Z0-9 ]+KEY ?-----?"
+    r"atlas(?:v1)|T3Blbk(?:FJ)|AZ(?:DO)|NR(?:AL)|us12|gl(?:pat-)|np(?:m_)|eyJ|_m(?:mk)|A{10}|:A(?:A)|\\n"
+    "|theme|dark|session|IncomingWebhook|-----? ?(?:BEGIN|END)[A-Z0-9 ]+KEY ?-----?"
 )
 _WORD: Final = re.compile(r"[A-Za-z0-9]{4,}")
 #: What may stand in a session's file name.
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,150}")
+#: Tokens with one kind of sign, which their folder's name can still be known by.
+_SLUG: Final = re.compile(r"[A-Za-z0-9]{2,15}(?:_[A-Za-z0-9_]{20,90}|\.[A-Za-z0-9.]{20,90}|-[A-Za-z0-9-]{20,90})")
 SESSIONS: Final = 8
 #: Texts that look like secrets and are none: they are stored as they are.
 PLAIN: Final = (
@@ -128,9 +115,16 @@ class Planter:
         """A secret that is known by its own look."""
         return self._plant(self._next(None, bare=True), place)
 
-    def name(self, place: str) -> str:
+    def name(self, place: str, fits: re.Pattern[str] = _NAME) -> str:
         """Such a secret that may be a file's name."""
-        return self._plant(self._next(_NAME, bare=True), place)
+        return self._plant(self._next(fits, bare=True), place)
+
+    def slug(self, place: str) -> str:
+        """A working folder's name as Qoder makes it; the secret in it is looked for in this form too."""
+        value = self.name(place, _SLUG)
+        told = re.sub("[^A-Za-z0-9]", "-", value)
+        self.secrets += [Secret("", place, told)] * (told != value)
+        return f"-home-dev-{told}"
 
     def torn(self, place: str) -> str:
         """A text that ends in the first part of a secret."""
@@ -216,6 +210,8 @@ def plant_home(home: Path, planter: Planter) -> None:
         _unknown(session)
         _damage(session)
         folder = projects / f"-srv-{planter.name('folder name')}"
+        if number % 2:  # as Qoder names it: each sign of the working folder is a dash
+            folder = projects / planter.slug("slug")
         folder.mkdir(parents=True)
         (folder / f"{session.sid}.jsonl").write_bytes(b"\n".join(session.lines))
         planter.sessions.append(session.sid)
@@ -278,8 +274,8 @@ def _calls(session: _Session) -> None:
     session.call("Bash", {"command": script, "env": {"deep": [{"er": plant.text("nested argument")}]}})
     env = f"# settings\nDEBUG=1\n{plant.text('env file')}\n"
     session.call("Write", {"file_path": f"/srv/{plant.token('path')}", "content": env})
-    session.call(f"mcp__{plant.token('mcp server')}__run", {"q": f"{plant.text('argument')}"})
-    session.call(f"mcp__server__{plant.token('tool name')}", {})
+    session.call(f"mcp__{plant.token('mcp server')}__{plant.token('tool name')}", {"q": f"{plant.text('argument')}"})
+    session.call(f"mcp__{plant.token('mcp server')}__run", {})
     doubly = json.dumps({"outer": json.dumps({"inner": plant.text("JSON in a string")})})
     session.call(plant.token("tool name"), {"body": doubly, plant.token("argument name"): 1})
     session.call("Fetch", json.dumps({"url": f"https://example.com/?q={plant.token('URL')}&n=1"}))

@@ -551,6 +551,7 @@ def test_a_file_that_may_not_be_read_is_unread() -> None:
     assert [(row["rel_path"], row["tail_state"], row["note"]) for row in found] == [
         (f"{SLUG}/good.jsonl", "complete", None),
         (f"{SLUG}/locked.jsonl", "unread", "Permission denied"),
+        (".qoder/projects/closed", "unread", "a folder that cannot be looked into: Permission denied"),
     ]
     assert report.problems == [f"{folder.parent / 'closed'}: Permission denied"]
 
@@ -564,7 +565,18 @@ def test_each_file_is_read_once_however_many_links_lead_to_it(folder: Path) -> N
     home = folder.parent.parent.parent
     (home / ".qoder-cn").symlink_to(".qoder")
     _, found = _load(folder)
+    assert [(row["rel_path"], row["note"]) for row in found] == [
+        (f"{SLUG}/good.jsonl", None),
+        (f"{SLUG}/itself", "a link back to a folder that it lies in"),
+    ]
+
+
+def test_a_file_keeps_its_own_name_when_a_link_to_it_sorts_first(folder: Path) -> None:
+    (folder / "a-link.jsonl").symlink_to("good.jsonl")
+    (folder.parent / "-a-link").symlink_to(folder)
+    report, found = _load(folder)
     assert [row["rel_path"] for row in found] == [f"{SLUG}/good.jsonl"]
+    assert report.unclaimed == {"(another name of a file that is read)": 1, "(another name of a folder that is read)": 1}
 
 
 def test_a_project_that_is_a_link_is_followed(folder: Path, tmp_path: Path) -> None:

@@ -52,9 +52,13 @@ def emit(pieces: Iterable[str]) -> None:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
-    for piece in pieces:
-        sys.stdout.write(piece)
-    sys.stdout.flush()
+    try:
+        for piece in pieces:
+            sys.stdout.write(piece)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader (head, less) has seen enough: nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
 
 
 def emit_table(table: pa.Table, fmt: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import ToolRequest, ToolResult
 from etl.grammars.tools import describe
-from etl.shape import as_dict, as_list, as_str, canonical, decode_text, is_transport
+from etl.shape import as_dict, as_list, as_str, canonical, decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,6 +88,10 @@ def locate(record: Mapping[str, Any], role: str) -> Content | None:
 
 def _open_string(text: str, pointer: str, role: str, *, strict: bool) -> Content | None:
     value = decode_text(text)
+    if (
+        not strict and isinstance(value, str) and is_transport_text(value)
+    ):  # a string in a string: opened once, and still an envelope
+        return Content(value, f"{pointer}#", decoded=True, message={})
     if not is_transport(value):
         return None
     if strict and not (isinstance(value, dict) and value.get("role") == role):
@@ -146,7 +150,11 @@ def _untyped(item: dict[str, Any], block: int, pointer: str) -> Part:
 
 
 def _readable(kind: str, item: dict[str, Any], block: int, pointer: str, keys: tuple[str, ...]) -> Part:
-    """A readable item: its leaf is the first string under ``keys``, or under text/value of an object found there."""
+    """A readable item: its leaf is the first string under ``keys``, or under text/value of an object found there.
+
+    What stands there and is no text (a number, a list, an object without one) makes the item malformed, not empty.
+    """
+    odd: Any = None
     for key in keys:
         leaf = item.get(key)
         if isinstance(leaf, str) and leaf:
@@ -155,6 +163,10 @@ def _readable(kind: str, item: dict[str, Any], block: int, pointer: str, keys: t
             for inner in ("text", "value"):
                 if isinstance(leaf.get(inner), str) and leaf[inner]:
                     return Part(kind, block, leaf[inner], f"{pointer}/{key}/{inner}", item)
+        if leaf is not None and not isinstance(leaf, str) and odd is None:
+            odd = leaf
+    if odd is not None:
+        return Part("rejected", block, item_type=f"{item.get('type', '(no type)')} of type {_type_name(odd)}")
     return Part("empty", block, item=item)
 
 

@@ -2,7 +2,7 @@
 
 The second witness of the raw-envelope gate: it walks the record by its own few rules and writes an inventory that SQL
 checks compare with dialogue and calls. It shares no code with ``grammars.blocks`` but the definition of a transport
-object, so a fault of the projector cannot hide itself here.
+object: a fault of the projector's code is seen here, one of the rules that both follow is not.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import ContentBlock
-from etl.shape import decode_text, is_transport
+from etl.shape import decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,6 +65,9 @@ def _named(holder: Any) -> bool:
 def _opened(text: str, role: str, *, whole: bool, named: bool) -> Any:
     """The content inside a transport string, or the string itself."""
     value = decode_text(text)
+    is_opened = role == "assistant" and (whole or named)
+    if isinstance(value, str) and is_opened and is_transport_text(value):
+        return value
     if not is_transport(value):
         return text
     if role == "user":
@@ -107,6 +110,9 @@ def _readable(role: str, block: int, kind: str | None, item: Mapping[str, Any]) 
     found = [leaf for leaf in map(_leaf, candidates) if leaf]
     if found:
         return ContentBlock(role, block, kind, "VARCHAR", len(found[0]), None, "used")
+    odd = [value for value in candidates if value is not None and not isinstance(value, str)]
+    if odd:
+        return ContentBlock(role, block, kind, _JSON_TYPES.get(type(odd[0])), None, None, "rejected")
     if kind is None and not any(isinstance(value, str) for value in candidates):
         return ContentBlock(role, block, None, "OBJECT", None, None, "rejected")
     return ContentBlock(role, block, kind, None, None, None, "skipped")

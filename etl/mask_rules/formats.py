@@ -59,6 +59,7 @@ class Group(NamedTuple):
 
 
 EDGE = r"(?-u:\b)"
+RIGHT = rf"(?:{EDGE}|_)"
 # A word may also start behind ``_`` (``mcp__server__TOKEN``), an escape, or the end of a terminal colour (``[31m``).
 LEFT = rf"(?:{EDGE}|_|\\[bfnrt]|\\u[0-9a-fA-F]{{4}}|\\x[0-9a-fA-F]{{2}}|%(?:25)*[0-9a-fA-F]{{2}}|\[[0-9;]*m)"
 QUOTE = r"""(?:\\*["'`]|&quot;)"""
@@ -76,14 +77,14 @@ def own(
     rule_id: str, secret: str, *hints: str, check: str = "", right: bool = False, cues: tuple[str, ...] = ()
 ) -> Rule:
     """A token known by its own look, anywhere: the hints are its literal parts."""
-    return Rule(rule_id, secret, "", EDGE if right else "", hints, check, cues)
+    return Rule(rule_id, secret, "", RIGHT if right else "", hints, check, cues)
 
 
 def word(
     rule_id: str, secret: str, *hints: str, check: str = "", right: bool = False, cues: tuple[str, ...] = ()
 ) -> Rule:
     """As ``own``, but only where a word starts: the prefix is short enough to end another word (``task-``)."""
-    return Rule(rule_id, secret, LEFT, EDGE if right else "", hints, check, cues)
+    return Rule(rule_id, secret, LEFT, RIGHT if right else "", hints, check, cues)
 
 
 # A PEM block: closed (any safe character up to END), or open: base64 lines, joined by white space, by ``\n`` escapes,
@@ -92,7 +93,7 @@ _BEGIN = r"-----?[ +]?BEGIN(?:[A-Z0-9 +]|%20)*PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%
 _END = r"-----?[ +]?END(?:[A-Z0-9 +]|%20)*PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)? ?-----?"
 _JOIN = r"""(?:\s|\\+[nrt]|\\*["'`]|[,+.])+"""
 # what a tool puts before each line it shows: a number and a sign (``12→``, ``12:``, ``12 |``), ``> ``, ``# ``, ``- ``
-_MARGIN = r"(?:[ \t]*(?:[0-9]{1,6}(?:→|\\+u2192|\\*t|[ \t]*[:|])|[>#*|+-])[ \t]*)?"
+_MARGIN = r"(?:[ \t]*(?:[0-9]{1,6}(?:→|\\+u2192|\\*t|[ \t]*[:|])|[>#*|+-])[ \t]*)*"
 _NEXT = rf"(?:(?:{GAP}|%0[AaDd])+{_MARGIN})"
 _PEM = (
     rf"{_BEGIN}(?:[A-Za-z0-9+/=,:.()@_\s\\%→|>#*-]*?{_END}"

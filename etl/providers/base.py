@@ -65,8 +65,9 @@ class Claim:
     """A path that the provider's grammar recognises as one of its files.
 
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
-    is ``jsonl`` or ``json`` (one document). ``certain`` is False where only the shape of the name speaks for it and
-    the records have to confirm it.
+    is ``jsonl`` or ``json`` (one document). ``certain`` is False where only the shape of the name speaks for it:
+    records that tell of something else deny it. ``sniffed`` is True where not even the name does: the records must
+    confirm it.
     """
 
     store_kind: str
@@ -76,6 +77,7 @@ class Claim:
     parent: str | None = None
     agent: str | None = None
     certain: bool = True
+    sniffed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,18 @@ anti join facts.record_census c on c.source_id = b.source_id and c.unit = 'item'
 anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child and g.block is null
 anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child and g.block = b.block
 where b.disposition = 'unknown'
-group by b.source_id, b.block_type;
+group by b.source_id, b.block_type
+union all
+select b.source_id, count(*) || ' items could not be read, ' || coalesce(any_value(c.n), 0) || ' are in the census'
+from facts.content_blocks b
+anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child and g.block is null
+anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child and g.block = b.block
+left join (
+    select source_id, sum(n) as n from facts.record_census where unit = 'item' and disposition = 'rejected' group by all
+) c on c.source_id = b.source_id
+where b.disposition = 'rejected'
+group by b.source_id
+having count(*) <> coalesce(any_value(c.n), 0);
 
 -- check: ac6_rows_have_an_item
 -- severity: broken

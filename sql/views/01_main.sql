@@ -577,8 +577,8 @@ select s.session_id, s.title, s.project, s.kind, s.started_at, s.ended_at, s.pro
 from mart.sessions s
 left join (
     select session_id, count(result_fact_id) as paired_calls,
-        quantile_cont(latency_us / 1000.0, 0.5) filter (status in ('ok', 'error')) as p50_ms,
-        quantile_cont(latency_us / 1000.0, 0.95) filter (status in ('ok', 'error')) as p95_ms
+        round(quantile_cont(latency_us / 1000.0, 0.5) filter (status in ('ok', 'error')), 3) as p50_ms,
+        round(quantile_cont(latency_us / 1000.0, 0.95) filter (status in ('ok', 'error')), 3) as p95_ms
     from mart.tool_calls
     where not is_copy
     group by session_id
@@ -640,7 +640,7 @@ with latest as (
     from main.qoder_latest(n)
 ),
 calls as (
-    select quantile_cont(latency_us / 1000.0, 0.5) as p50_ms, quantile_cont(latency_us / 1000.0, 0.95) as p95_ms
+    select round(quantile_cont(latency_us / 1000.0, 0.5), 3) as p50_ms, round(quantile_cont(latency_us / 1000.0, 0.95), 3) as p95_ms
     from mart.tool_calls
     where session_id in (select session_id from latest) and not is_copy and status in ('ok', 'error')
 )

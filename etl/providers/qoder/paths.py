@@ -95,6 +95,8 @@ def claim(root: Root, path: str) -> Claim | None:
         found = _claim_below("/".join(parts[start:]))
         if found is not None:
             return replace(found, certain=False)
+    if path.endswith(".jsonl"):  # the name is none of ours, what stands in it may be
+        return Claim("any", "jsonl", parts[-1].removesuffix(".jsonl"), certain=False, sniffed=True)
     return None
 
 

@@ -25,7 +25,7 @@ def adapt_sidecar(source: Source, session: str, records: Iterator[RecordLike]) -
     """Session facts of one document."""
     kind = "subagent-meta" if source.claim.agent else "session-sidecar"
     for record in records:
-        facts = list(_meta(record.value) if source.claim.agent else _session(source, record.value))
+        facts = list(_meta(source, record.value) if source.claim.agent else _session(source, session, record.value))
         if not facts:
             yield Unread(record.line_no, record.child, kind, "unknown")
             continue
@@ -33,18 +33,21 @@ def adapt_sidecar(source: Source, session: str, records: Iterator[RecordLike]) -
         yield from facts
 
 
-def _meta(value: dict[str, Any]) -> Iterator[SessionFact]:
+def _meta(source: Source, value: dict[str, Any]) -> Iterator[SessionFact]:
+    if source.claim.parent is not None:
+        yield SessionFact("kind", "subagent")
+        yield SessionFact("parent", source.session_id(source.claim.parent))
     for name, key in _META_KEYS:
         if found := as_str(value.get(name)):
             yield SessionFact(key, found)
 
 
-def _session(source: Source, value: dict[str, Any]) -> Iterator[SessionFact]:
+def _session(source: Source, session: str, value: dict[str, Any]) -> Iterator[SessionFact]:
     stated = instant(value.get("updated_at"))
     for name, key in _SESSION_KEYS:
         if found := as_str(value.get(name)):
             yield SessionFact(key, found, stated)
-    if parent := as_str(value.get("parent_session_id")):
-        yield SessionFact("continues", source.session_id(parent), stated)
-    if origin := as_str(value.get("fork_from")):
-        yield SessionFact("forked_from", source.session_id(origin), stated)
+    for name, key in (("parent_session_id", "continues"), ("fork_from", "forked_from")):
+        other = as_str(value.get(name))
+        if other and source.session_id(other) != session:  # a session that names itself comes from nowhere
+            yield SessionFact(key, source.session_id(other), stated)
