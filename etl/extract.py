@@ -23,6 +23,7 @@ from etl import providers
 from etl.assemble import Fold
 from etl.decode import decode_line
 from etl.errors import SessionmartError, StoreError
+from etl.events import RecordOpened
 from etl.finish import finish
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, open_stream
 from etl.mask import MASK_VERSION
@@ -305,7 +306,7 @@ def _readable(raw: bytes) -> str:
     return raw.replace(b"\0", b"").decode("utf-8", "replace")
 
 
-def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str] | None:
+def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str | None]:
     """One JSON document: a single record, or a reject with its reason."""
     raw, is_whole = _take(stream, LINE_CAP + 1)
     value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
@@ -319,10 +320,13 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
             fold.begin(record)
             yield record
 
+    says_something = False
     for event in provider.adapt(item.source, session, feed()):
         fold.take(event)
+        says_something = says_something or isinstance(event, RecordOpened)
     fold.end()
-    return _Stats(None, None, "complete" if is_whole else "truncated", len(raw)), session
+    stats = _Stats(None, None, "complete" if is_whole else "truncated", len(raw))
+    return stats, session if says_something else None  # a document that says nothing makes no session
 
 
 def _reread(item: Found, offset: int, length: int) -> dict[str, Any] | None:

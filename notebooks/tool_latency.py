@@ -33,7 +33,8 @@ with app.setup:
 def example_store(folder):
     """Path of a store of the example tree that ships with sessionmart, built in ``folder``."""
     home = Environment(str(shipped("demo", "fixtures/demo")), {}, "linux")
-    request = pipeline.Request(str(Path(folder) / "demo.duckdb"), "demo", home, b"demo", etl.__version__)
+    db = str(Path(folder) / "demo.duckdb")
+    request = pipeline.Request(db=db, host="demo", environment=home, key=b"demo", version=etl.__version__)
     return pipeline.load(request, lambda: datetime.now(UTC)).db
 
 

@@ -170,7 +170,7 @@ def test_an_integer_of_five_thousand_digits_is_printed(berlin: duckdb.DuckDBPyCo
 
 def test_one_far_value_does_not_change_its_neighbours(berlin: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT unnest([TIMESTAMP '2026-08-02 05:00:01', NULL, TIMESTAMP 'infinity', TIMESTAMP '1969-07-20']) AS v"
-    assert text_of(berlin.sql(query).to_arrow_table(), "csv").split("\r\n")[1:] == [
+    assert text_of(berlin.sql(query).to_arrow_table(), "csv").split("\n")[1:] == [
         "2026-08-02T05:00:01.000000",
         '""',
         "infinity",
@@ -204,7 +204,7 @@ def test_no_rows(berlin: duckdb.DuckDBPyConnection) -> None:
     assert {fmt: text_of(table, fmt, width=80) for fmt in FORMATS} == {
         "json": "[]\n",
         "jsonl": "",
-        "csv": "n,s\r\n",
+        "csv": "n,s\n",
         "table": "n  s\n─  ─\n(no rows)\n",
         "markdown": "| n | s |\n| ---: | --- |\n\n(no rows)\n",
     }
@@ -250,13 +250,13 @@ def test_repeated_names_lose_no_value(berlin: duckdb.DuckDBPyConnection) -> None
         berlin.sql("SELECT 1 AS a, 2 AS a_1, 3 AS a, 4 AS a").to_arrow_table().rename_columns(["a", "a_1", "a", "a"])
     )
     assert text_of(table, "jsonl") == '{"a":1,"a_1":2,"a_2":3,"a_3":4}\n'
-    assert text_of(table, "csv").startswith("a,a_1,a_2,a_3\r\n")
+    assert text_of(table, "csv").startswith("a,a_1,a_2,a_3\n")
 
 
 def test_a_column_name_is_data_too(berlin: duckdb.DuckDBPyConnection) -> None:
     table = berlin.sql("""SELECT 1 AS "100 %s, ""x\"\"" """).to_arrow_table()
     assert text_of(table, "jsonl") == '{"100 %s, \\"x\\"":1}\n'
-    assert text_of(table, "csv") == '"100 %s, ""x"""\r\n1\r\n'
+    assert text_of(table, "csv") == '"100 %s, ""x"""\n1\n'
 
 
 def test_csv_quotes_what_needs_it(berlin: duckdb.DuckDBPyConnection) -> None:
@@ -264,8 +264,8 @@ def test_csv_quotes_what_needs_it(berlin: duckdb.DuckDBPyConnection) -> None:
                       NULL AS missing, 12.50::DECIMAL(4, 2) AS money, 'nan'::DOUBLE AS odd,
                       true AS flag, [1, 2] AS list, ' s ' AS blanks"""
     assert text_of(berlin.sql(query).to_arrow_table(), "csv") == (
-        "comma,quote,line,empty,missing,money,odd,flag,list,blanks\r\n"
-        '"a,b","say ""hi""","x\ny","",,12.50,,true,"[1,2]", s \r\n'
+        "comma,quote,line,empty,missing,money,odd,flag,list,blanks\n"
+        '"a,b","say ""hi""","x\ny","",,12.50,,true,"[1,2]", s \n'
     )
 
 

@@ -165,8 +165,10 @@ def demo(keep: str | None) -> int:
       sessionmart demo --keep demo.duckdb
     """
     import tempfile
+    from datetime import UTC, datetime
 
     import etl
+    from etl import pipeline
     from etl.providers.base import Environment
     from etl.reports import qoder_report
     from etl.request import Request
@@ -176,8 +178,12 @@ def demo(keep: str | None) -> int:
         db = os.path.abspath(keep) if keep else os.path.join(folder, "demo.duckdb")
         home = str(shipped("demo", "fixtures/demo"))
         environment = Environment(home, {}, "linux")
-        _load(Request(db, "demo", environment, b"demo", etl.__version__, folder, ("qoder",)), quiet=False)
+        report = pipeline.load(
+            Request(db, "demo", environment, b"demo", etl.__version__, folder, ("qoder",)), lambda: datetime.now(UTC)
+        )
         found = qoder_report(db, 40)
+    where = f", kept as {db}" if keep else ""
+    click.echo(f"{report.sources_read} example files loaded{where}", err=True)
     emit([f"{found.heading}\n\n"])
     emit_table(found.totals, "table")
     emit(["\n"])

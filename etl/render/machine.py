@@ -1,6 +1,6 @@
 """How is a result written for programs: JSON, JSON Lines and CSV?
 
-Keys stand in the order of the columns. JSON is strict (no NaN), one row a line. CSV is RFC 4180: header, CRLF, quotes
+Keys stand in the order of the columns. JSON is strict (no NaN), one row a line. CSV is RFC 4180 with LF: header, quotes
 where needed. There NULL is an empty field and an empty string is ``""``: a reader who cares can tell them apart.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-_CSV_END = "\r\n"
+_CSV_END = "\n"
 _needs_quotes = re.compile(r'[",\r\n]').search
 
 
@@ -40,7 +40,7 @@ def json_array(table: pa.Table) -> Iterator[str]:
 
 
 def csv_lines(table: pa.Table) -> Iterator[str]:
-    """RFC 4180 with a header. Numbers are as in JSON, nested values are JSON text."""
+    """RFC 4180 with a header, lines ended by LF (a shell would keep a CR). Numbers are as in JSON, nested values are JSON text."""
     if not table.num_columns:
         return
     yield ",".join(map(_quoted, column_names(table))) + _CSV_END
