@@ -111,13 +111,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _store(place: Place) -> Iterator[Probe]:
     from etl.ledger import Ledger  # noqa: PLC0415 - as above: only when engines can be imported
-    from etl.store import SCHEMA_VERSION, connect, inspect  # noqa: PLC0415
+    from etl.store import SCHEMA_VERSION, connect  # noqa: PLC0415
 
     try:
-        info = inspect(place.db)
         with connect(place.db) as connection:
-            row = connection.execute("select schema_version from mart.store").fetchone()
-            sources = connection.execute("select count(*) from facts.sources").fetchone()
+            store_id, load_id, version, number = connection.execute(
+                "select store_id, last_load_id, schema_version, (select count(*) from facts.sources) from mart.store"
+            ).fetchall()[0]
     except StoreMissing:
         yield Probe("store", "warn", f"there is none at {place.db}", "sessionmart load makes one")
         return
@@ -131,16 +131,14 @@ def _store(place: Place) -> Iterator[Probe]:
     except Exception as error:  # noqa: BLE001 - a damaged file raises what the engine likes
         yield Probe("store", "fail", f"{place.db} cannot be read: {error}", "move it away and load again")
         return
-    number = sources[0] if sources else 0
-    yield Probe("store", "ok", f"{place.db}, {number} sources")
-    version = row[0] if row else None
+    yield Probe("store", "ok", f"{place.db}, sources in it: {number}")
     if version == SCHEMA_VERSION:
         yield Probe("schema version", "ok", f"{version}, as this version writes it")
     else:
         yield Probe("schema version", "warn", f"{version}; {SCHEMA_VERSION} is today's", "sessionmart load --full")
-    ledger = Ledger.read(place.state, info.store_id, info.last_load_id)
+    ledger = Ledger.read(place.state, store_id, load_id)
     if ledger.entries or not number:
-        yield Probe("ledger", "ok", f"matches the store, {len(ledger.entries)} files")
+        yield Probe("ledger", "ok", f"matches the store, files in it: {len(ledger.entries)}")
     else:
         found = "there is none of the store's last load in the state folder"
         yield Probe("ledger", "warn", found, "nothing: the next load reads every file again and writes it")

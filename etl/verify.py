@@ -106,7 +106,14 @@ def verify(
                 _extract_into(builder, chosen, request, folder)
                 _compare(builder, chosen, done, everything=sample is None)
         except duckdb.Error as error:
-            raise disk_full(error) or error from error
+            full = disk_full(error)
+            if full is None:
+                raise
+            raise full from error
+        except RuntimeError as error:  # what the engine makes of a Ctrl-C
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from error
+            raise
     return done
 
 
