@@ -9,10 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import resource
-import stat
 import sys
-import zlib
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,8 +23,9 @@ from etl.assemble import Fold
 from etl.decode import decode_line
 from etl.errors import SessionmartError, StoreError
 from etl.events import RecordOpened
+from etl.filebytes import head, open_regular, readable, take, take_again
 from etl.finish import finish
-from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record, open_stream
+from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record
 from etl.mask import MASK_VERSION
 from etl.schema import PARSER_VERSION
 from etl.tables import Buffers
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 HEAD_BYTES: Final = 256 * 1024
 #: Rows are written out after this much source, so that memory does not follow the size of the tree.
 FLUSH_BYTES: Final = 24 * 1024 * 1024
-#: What reading a file can raise: the system's errors, and those of compressed streams that are cut off or damaged.
-_DAMAGED: Final = (OSError, EOFError, zlib.error)
 
 
 class Part(NamedTuple):
@@ -173,12 +171,14 @@ class _Writer:
 def _extract_one(item: Found, writer: _Writer) -> None:
     provider = providers.get(item.source.provider)
     before, part = writer.buffers.lengths(), writer.number
-    fold = Fold(item.source, writer.buffers, provider.inventory, lambda offset, length: _reread(item, offset, length))
+    fold = Fold(
+        item.source, writer.buffers, provider.inventory, lambda offset, length: take_again(item.path, offset, length)
+    )
     if item.problem is not None:
         _unread(item, fold, writer, "not_a_file", item.problem)
         return
     try:
-        stream = _open(item.path)
+        stream = open_regular(item.path)
     except FileNotFoundError:
         writer.extracted.vanished.append(item.source.source_id)
         return
@@ -233,18 +233,9 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}{where}"
 
 
-def _open(path: str) -> Any:
-    """The file as a stream; an OSError when it is no regular file (a FIFO would block for ever)."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "not a regular file")
-    finally:
-        os.close(descriptor)
-    return open_stream(path)
-
-
-def _read(item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: Any) -> tuple[_Stats, str] | None:
+def _read(
+    item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: Any
+) -> tuple[_Stats, str | None] | None:
     """Reads one source through adapter and fold: its figures and its session; None when it is another's file."""
     if item.source.claim.container == "json":
         return _read_document(item, provider, fold, stream)
@@ -296,24 +287,17 @@ def _feed(items: Iterator[Record | Defect], fold: Fold, writer: _Writer) -> Iter
 
 def _lost(fold: Fold, defect: Defect) -> None:
     place = (defect.line_no, defect.child, defect.offset, defect.length)
-    fold.lost(defect.reason, place, _readable(defect.raw), defect.digest, recovered=defect.recovered)
-
-
-def _readable(raw: bytes) -> str:
-    """Damaged bytes as text. NULs go, as in the decoder: between the letters of a secret they would hide it from every
-    rule (a line in UTF-16 has one after each letter).
-    """
-    return raw.replace(b"\0", b"").decode("utf-8", "replace")
+    fold.lost(defect.reason, place, readable(defect.raw), defect.digest, recovered=defect.recovered)
 
 
 def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str | None]:
     """One JSON document: a single record, or a reject with its reason."""
-    raw, is_whole = _take(stream, LINE_CAP + 1)
+    raw, is_whole = take(stream, LINE_CAP + 1)
     value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
     records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
     session = item.source.session_id(provider.native_session(item.source, records))
     if value is None:
-        fold.lost(reason or "malformed", (1, 0, 0, len(raw)), _readable(raw[:4096]), "", recovered=False)
+        fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
 
     def feed() -> Iterator[Record]:
         for record in records:
@@ -327,36 +311,6 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     fold.end()
     stats = _Stats(None, None, "complete" if is_whole else "truncated", len(raw))
     return stats, session if says_something else None  # a document that says nothing makes no session
-
-
-def _reread(item: Found, offset: int, length: int) -> dict[str, Any] | None:
-    """An earlier line of the source once more."""
-    try:
-        with open_stream(item.path) as stream:
-            if stream.seekable():
-                stream.seek(offset)
-            else:
-                _skip(stream, offset)
-            return decode_line(_take(stream, length)[0])[0]
-    except _DAMAGED:
-        return None
-
-
-def _skip(stream: Any, number: int) -> None:
-    while number > 0 and (piece := stream.read(min(number, 1 << 20))):
-        number -= len(piece)
-
-
-def _take(stream: Any, number: int) -> tuple[bytes, bool]:
-    """The next bytes of a stream, fewer only where it ends (one read may give less than asked); False if it broke."""
-    pieces: list[bytes] = []
-    try:
-        while number > 0 and (piece := stream.read(min(number, 1 << 20))):
-            pieces.append(piece)
-            number -= len(piece)
-    except _DAMAGED:
-        return b"".join(pieces), False
-    return b"".join(pieces), True
 
 
 def _unread(item: Found, fold: Fold, writer: _Writer, reason: str, problem: str) -> None:
@@ -392,18 +346,9 @@ def _source_row(item: Found, fold: Fold, stats: _Stats, session: str | None, not
         len(fold.calls.requests) if counted else None,
         len(fold.calls.results) if counted else None,
         len(fold.calls.requests & fold.calls.results) if counted else None,
-        _head(item) if counted else None,
+        head(item.path) if counted else None,
         stats.tail_state,
         note,
         PARSER_VERSION,
         MASK_VERSION,
     )
-
-
-def _head(item: Found) -> str | None:
-    """The first 4 KiB; only its digest is stored, once masked: it tells two versions of a file apart and no secret."""
-    try:
-        with open_stream(item.path) as stream:
-            return _take(stream, 4096)[0].decode("utf-8", "replace")
-    except OSError:
-        return None

@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from etl import pipeline
-from etl.discover import Discovery, discover
 from etl.errors import StoreError
 from etl.providers.base import Environment
 from etl.request import Report, Request
-from tests.loading import HOST, KEY, NOW, rows
-from tests.test_incremental import DEMO, assert_same, copy, files_of
+from tests.loading import HOST, KEY, NOW
+from tests.test_incremental import DEMO, copy, files_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 LINE = b'{"type":"ai-title","aiTitle":"Later"}\n'

@@ -576,7 +576,10 @@ def test_a_file_keeps_its_own_name_when_a_link_to_it_sorts_first(folder: Path) -
     (folder.parent / "-a-link").symlink_to(folder)
     report, found = _load(folder)
     assert [row["rel_path"] for row in found] == [f"{SLUG}/good.jsonl"]
-    assert report.unclaimed == {"(another name of a file that is read)": 1, "(another name of a folder that is read)": 1}
+    assert report.unclaimed == {
+        "(another name of a file that is read)": 1,
+        "(another name of a folder that is read)": 1,
+    }
 
 
 def test_a_project_that_is_a_link_is_followed(folder: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def json_array(table: pa.Table) -> Iterator[str]:
 
 
 def csv_lines(table: pa.Table) -> Iterator[str]:
-    """RFC 4180 with a header, lines ended by LF (a shell would keep a CR). Numbers are as in JSON, nested values are JSON text."""
+    """RFC 4180 with a header and LF (a shell would keep a CR). Numbers are as in JSON, nested values JSON text."""
     if not table.num_columns:
         return
     yield ",".join(map(_quoted, column_names(table))) + _CSV_END
