@@ -11,7 +11,6 @@ import os
 import resource
 import sys
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
