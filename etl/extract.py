@@ -164,7 +164,8 @@ class _Writer:
             try:
                 pq.write_table(rows, path, compression="lz4", write_statistics=False)
             except OSError as error:
-                raise StoreError(f"cannot write {path}: {error}") from error
+                reason = os.strerror(error.errno) if error.errno else error
+                raise StoreError(f"the store could not be written: {path}: {reason}") from error
             self.extracted.parts.append(Part(table, path, rows.num_rows))
         self.number += 1
 
@@ -294,9 +295,7 @@ def _lost(fold: Fold, defect: Defect) -> None:
 
 
 def _readable(raw: bytes) -> str:
-    """Damaged bytes as text. NULs go, as in the decoder: between the letters of a secret they would hide it from every
-    rule (a line in UTF-16 has one after each letter).
-    """
+    """Damaged bytes as text, less the NULs, which hide a secret from every rule (UTF-16 has one after each letter)."""
     return raw.replace(b"\0", b"").decode("utf-8", "replace")
 
 
