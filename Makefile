@@ -1,6 +1,6 @@
 # Every target sets up what it needs in .venv. PYTHON=/path/to/python3 chooses the Python.
 .POSIX:
-.PHONY: help demo test lint bench wheel clean
+.PHONY: help demo test lint bench soak wheel clean
 .NOTPARALLEL:
 
 help:
@@ -8,6 +8,7 @@ help:
 	@echo 'make test    install and run every check: lint, types, import contracts, tests'
 	@echo 'make lint    the same without the tests'
 	@echo 'make bench   measure loads of a generated tree of MB megabytes (MB=100); more options in ARGS'
+	@echo 'make soak    kill N loads (N=200) at random moments, and load night after night for a simulated year'
 	@echo 'make wheel   build the sdist and the wheel into dist/'
 	@echo 'make clean   remove .venv, dist and caches'
 
@@ -29,6 +30,11 @@ MB = 100
 bench:
 	@sh .ci/bootstrap
 	@.venv/bin/python -m tests.bench.run --mb $(MB) $(ARGS)
+
+N = 200
+soak:
+	@sh .ci/bootstrap
+	@.venv/bin/python -m tests.soak --kills $(N) $(ARGS)
 
 wheel:
 	@sh .ci/bootstrap dev

@@ -268,7 +268,9 @@ def _insert(table: str, files: Sequence[str], sources: Sequence[str], merges: Se
 def disk_full(error: duckdb.Error) -> StoreError | None:
     """The store error that an engine's error stands for: no space, no memory, no permission; None for any other."""
     if isinstance(error, (duckdb.IOException, duckdb.OutOfMemoryException)) or "No space left" in str(error):
-        return StoreError(f"the store could not be written: {str(error).splitlines()[0]}")
+        lines = str(error).splitlines()  # where a checkpoint failed, the second line says why
+        reason = next((line for line in lines if "No space left" in line), lines[0])
+        return StoreError(f"the store could not be written: {reason.rpartition('Original error: ')[2].strip()}")
     return None
 
 

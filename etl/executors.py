@@ -8,18 +8,19 @@ under way are tried again alone and in halves, until the single file is found th
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from multiprocessing.connection import Connection
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-#: How often a worker looks whether its loader is still there, seconds.
-_WATCH_SECONDS: Final = 0.5
 
 
 class Serial(Executor):
@@ -36,50 +37,76 @@ class Serial(Executor):
 
 
 def process_pool(workers: int) -> Executor:
-    """A pool of worker processes, started by a fork server: the loader has an engine and threads that must not be
-    forked. Workers leave when the loader is gone; a pool does not see to that by itself.
+    """A pool of worker processes that leave when the pool is abandoned or its process is gone."""
+    return _ProcessPool(workers)
+
+
+class _ProcessPool(Executor):
+    """Worker processes, started by a fork server: the loader has an engine and threads that must not be forked.
+
+    Workers hold one end of a pipe, this process alone has the other. When it is closed, by ``shutdown`` with
+    ``cancel_futures`` or because this process is gone however that came, they end at once; a pool does not see to that
+    by itself. Ctrl-C goes to every process of a terminal: this one takes it, workers do not.
     """
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - a serial load needs none of it
-    from multiprocessing import get_context  # noqa: PLC0415
 
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["etl.extract", "etl.providers.qoder"])
-    loader = os.getpid()
-    return ProcessPoolExecutor(workers, context, initializer=watch_loader, initargs=(loader, process_start(loader)))
+    def __init__(self, workers: int) -> None:
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - a serial load needs none of it
+        from multiprocessing import get_context  # noqa: PLC0415
+
+        context = get_context("forkserver")
+        context.set_forkserver_preload(["etl.extract", "etl.providers.qoder"])
+        _start_fork_server()
+        watched, self._held = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(workers, context, initializer=watch_loader, initargs=(watched,))
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """The future of a call in a worker. Raises BrokenExecutor when a worker has died."""
+        with _interrupts_later():  # it may start a worker, which fails with many words when it is told but half
+            return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - Executor's
+        """Takes no more calls. With ``cancel_futures`` calls under way end, too."""
+        if cancel_futures:
+            self._held.close()
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
-def watch_loader(pid: int, started: str) -> None:
-    """Ends this worker when the process ``pid`` is gone, or is another one by now (its start time differs)."""
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """A Ctrl-C that comes meanwhile takes effect at the end. (Only a main thread is ever interrupted.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _start_fork_server() -> None:
+    """With SIGINT blocked: the fork server hands its signal mask down to every worker."""
+    from multiprocessing import forkserver, resource_tracker  # noqa: PLC0415 - POSIX only
+
+    resource_tracker.ensure_running()  # first, by itself: its start unblocks SIGINT, also where it was blocked
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def watch_loader(watched: Connection) -> None:
+    """Ends this worker when the other end of a pipe, into which nobody writes, is closed."""
 
     def watch() -> None:
-        pause = threading.Event()
-        while not pause.wait(_WATCH_SECONDS):
-            if not _is_alive(pid) or process_start(pid) != started:
-                os._exit(1)
+        watched.poll(None)
+        os._exit(1)
 
     threading.Thread(target=watch, name="watch-loader", daemon=True).start()
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def process_start(pid: int) -> str:
-    """When a process started, in the system's own words; empty where the system does not say (no /proc), and for one
-    that has ended and waits for its parent to notice (a killed loader stays so for as long as its parent is busy).
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            told = file.read().rpartition(b")")[2].split()
-        return "" if told[0] in (b"Z", b"X") else told[19].decode()
-    except (OSError, IndexError):
-        return ""
 
 
 def run_tasks(
@@ -87,7 +114,7 @@ def run_tasks(
     run: Callable[[int, Sequence[Item]], T],
     tasks: Sequence[Sequence[Item]],
     in_flight: int,
-) -> Iterator[tuple[Sequence[Item], T | None]]:
+) -> Generator[tuple[Sequence[Item], T | None]]:
     """Runs ``run(number, items)`` for each task and yields (items, result) as they complete.
 
     The result is None for a single item whose worker died with it. ``make`` gives the executor, and a fresh one when it
@@ -96,7 +123,7 @@ def run_tasks(
     pending: deque[Sequence[Item]] = deque(tasks)
     suspects: deque[Sequence[Item]] = deque()
     running: dict[Future[T], Sequence[Item]] = {}
-    executor, number = make(), 0
+    executor, number, abandoned = make(), 0, True
     try:
         while pending or suspects or running:
             while _may_submit(pending, suspects, running, in_flight):
@@ -122,8 +149,9 @@ def run_tasks(
                 executor.shutdown(wait=False, cancel_futures=True)
                 executor = make()
                 yield from _blame(broken, suspects)
-    finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        abandoned = False
+    finally:  # tasks under way have to end before the folder they write into goes
+        executor.shutdown(wait=True, cancel_futures=abandoned)
 
 
 def _may_submit(

@@ -162,7 +162,8 @@ class _Writer:
             try:
                 pq.write_table(rows, path, compression="lz4", write_statistics=False)
             except OSError as error:
-                raise StoreError(f"cannot write {path}: {error}") from error
+                reason = os.strerror(error.errno) if error.errno else error
+                raise StoreError(f"the store could not be written: {path}: {reason}") from error
             self.extracted.parts.append(Part(table, path, rows.num_rows))
         self.number += 1
 

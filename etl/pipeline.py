@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -32,7 +33,7 @@ from etl.statelog import append
 from etl.store import inspect, publish, refuse_stale_wal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from concurrent.futures import Executor
     from datetime import datetime
 
@@ -202,14 +203,15 @@ def _extract_into(builder: Builder, todo: Plan, request: Request, report: Report
     run = partial(_task, folder, request.key, request.flush_bytes)
     make: Callable[[], Executor] = Serial if workers == 1 else partial(process_pool, workers)
     vanished: list[str] = []
-    for number, extracted in enumerate(_completed(run, make, tasks, workers, folder, request.key)):
-        builder.add(extracted.by_table(), report.load_id)
-        report.include(extracted)
-        vanished += extracted.vanished
-        for part in extracted.parts:
-            os.unlink(part.path)
-        if number % _COMMIT_TASKS == _COMMIT_TASKS - 1:
-            builder.commit()
+    with closing(_completed(run, make, tasks, workers, folder, request.key)) as completed:
+        for number, extracted in enumerate(completed):
+            builder.add(extracted.by_table(), report.load_id)
+            report.include(extracted)
+            vanished += extracted.vanished
+            for part in extracted.parts:
+                os.unlink(part.path)
+            if number % _COMMIT_TASKS == _COMMIT_TASKS - 1:
+                builder.commit()
     _let_go(builder, vanished, todo, report)
 
 
@@ -235,9 +237,10 @@ def _completed(
     workers: int,
     folder: str,
     key: bytes,
-) -> Iterator[Extracted]:
-    for items, extracted in run_tasks(make, run, tasks, workers + 1):
-        yield extracted if extracted is not None else failed_source(items[0], folder, key, "its worker died")
+) -> Generator[Extracted]:
+    with closing(run_tasks(make, run, tasks, workers + 1)) as completed:
+        for items, extracted in completed:
+            yield extracted if extracted is not None else failed_source(items[0], folder, key, "its worker died")
 
 
 def _conclude(builder: Builder, report: Report) -> None:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from etl import pipeline
 from etl.providers.base import Environment
 from etl.request import Report, Request
 from etl.store import connect, run_checks
-from tests.loading import HOST, KEY, NOW
+from tests.loading import HOST, KEY
 from tests.test_incremental import DEMO, assert_same, copy, files_of
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +48,9 @@ class Place:
         """A load in this process, with the ledger the commands use."""
         state = self.folder / "state" / "sessionmart" if db is None else db.parent / "state"
         home = Environment(str(self.home))
-        return pipeline.load(Request(str(db or self.db), HOST, home, KEY, "0", str(state), ("qoder",)), lambda: NOW)
+        return pipeline.load(
+            Request(str(db or self.db), HOST, home, KEY, "0", str(state), ("qoder",)), lambda: datetime.now(UTC)
+        )
 
     def start(self, settings: str = "", db: Path | None = None) -> subprocess.Popen[str]:
         """A load as a command, in a process group of its own."""
