@@ -5,7 +5,8 @@
 Kills: loads of a changing tree are killed at random moments (KILL, TERM or INT); after each the store must be the last
 good one byte for byte or a whole new one, workers must be gone, and in the end it must equal a full load.
 Nights: each night some transcripts grow, some come and some go. The store's size is held against that of a fresh store,
-every 30 nights its rows against those of a full load. Figures go to stdout; the first broken promise ends it with exit 1.
+every 30 nights its rows against those of a full load. Figures go to stdout; the first broken promise ends it with
+exit 1.
 """
 
 from __future__ import annotations
