@@ -224,6 +224,13 @@ class Builder:
         """What the checks find."""
         return run_checks(self.connection)
 
+    def providers_of(self, source_ids: Sequence[str]) -> list[str]:
+        """The providers of sources, once for each source."""
+        listed = self.connection.execute(
+            "select provider from facts.sources where list_contains(?, source_id)", [list(source_ids)]
+        )
+        return [row[0] for row in listed.fetchall()]
+
     def rows(self) -> dict[str, int]:
         """How many rows each table of facts holds."""
         counted = {table: self.connection.execute(f"select count(*) from facts.{table}").fetchone() for table in TABLES}

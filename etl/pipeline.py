@@ -178,6 +178,10 @@ def _load(
             watch.lap("extract and facts")
             _conclude(builder, report)
             watch.lap("resolve and check")
+            for name in builder.providers_of([*report.failed, *report.quarantined]):
+                report.provider(name).failed += 1
+            for name in builder.providers_of([*todo.gone, *todo.suspicious]):
+                report.provider(name).gone += 1
             report.rows = builder.rows()
             report.peak_rss["main"] = peak_rss()
             dead = known.dead_rows if known is not None else 0

@@ -39,11 +39,12 @@ class Request:
 
 @dataclass(slots=True)
 class ProviderCounts:
-    """Files of one provider: found, read, and failed."""
+    """Files of one provider: found, read, failed (or quarantined), and gone (or suspicious)."""
 
     seen: int = 0
     changed: int = 0
     failed: int = 0
+    gone: int = 0
 
 
 @dataclass(slots=True)

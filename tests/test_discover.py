@@ -310,3 +310,16 @@ def test_files_are_listed_in_one_order(tmp_path: Path) -> None:
     _write(tmp_path, *names)
     listed: list[Any] = [path for path, _, _ in _listed(discover(QODER, Environment(str(tmp_path)), HOST))]
     assert listed == sorted(names)
+
+
+def test_a_name_that_is_none_of_ours_is_taken_when_its_records_are(tmp_path: Path) -> None:
+    record = (
+        b'{"type":"user","uuid":"u1","sessionId":"odd","timestamp":"2026-06-01T10:00:00Z","message":{"content":"hi"}}\n'
+    )
+    (tmp_path / "a b.jsonl").write_bytes(record)
+    (tmp_path / "other b.jsonl").write_bytes(b'{"level":"info"}\n')
+    (tmp_path / "empty b.jsonl").write_bytes(b"")
+    db = tmp_path / "store" / "s.duckdb"
+    report = load_home(tmp_path / "nowhere", db, qoder=tmp_path)
+    assert rows(db, "select rel_path, session_id from facts.sources") == [("a b.jsonl", "qoder:odd")]
+    assert report.not_recognised == 2

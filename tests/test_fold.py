@@ -109,3 +109,36 @@ def test_fact_ids_of_columns_are_those_of_the_definition() -> None:
     assert [row["fact_id"] for row in found["dialogue"]] == [fact_id(salt, 1, slot(0, block)) for block in (0, 1)]
     salt = table_salt(SOURCE.source_id, "records")
     assert [row["fact_id"] for row in found["records"]] == [fact_id(salt, 1, slot(0))]
+
+
+def test_a_string_in_a_string_is_opened_once_and_is_still_an_envelope() -> None:
+    envelope = {"role": "assistant", "content": [{"type": "text", "text": "hidden"}]}
+    for raw in (orjson.dumps(orjson.dumps(envelope).decode()).decode(), "\ufeff" + orjson.dumps(envelope).decode()):
+        record = {"type": "assistant", "uuid": "a1", "timestamp": "2026-06-01T10:00:00.000Z", "message": raw}
+        found = rows(record)["dialogue"]
+        if raw.startswith("\ufeff"):  # a byte order mark hides nothing: it is opened like any other
+            assert [(row["text"], row["raw_envelope"]) for row in found] == [("hidden", False)]
+        else:
+            shown = [(row["text"], row["raw_envelope"], row["decoded_from_string"]) for row in found]
+            assert shown == [(orjson.dumps(envelope).decode(), True, True)]
+
+
+def test_texts_that_are_no_texts_are_counted_and_not_shown() -> None:
+    odd = [
+        {"type": "text", "text": 5},
+        {"type": "text", "text": ["lost"]},
+        {"type": "thinking", "thinking": {"x": "y"}},
+    ]
+    found = rows(answer("a1", *odd, stop="end_turn"))
+    assert "dialogue" not in found
+    assert [row["disposition"] for row in found["content_blocks"]] == ["rejected", "rejected", "rejected"]
+    assert [(row["block"], row["head"], row["recovered"]) for row in found["rejects"]] == [
+        (0, "text of type number", True),
+        (1, "text of type array", True),
+        (2, "thinking of type object", True),
+    ]
+
+
+def test_a_time_that_no_clock_can_show_is_not_reported() -> None:
+    late = answer("a1", {"type": "text", "text": "hi"}) | {"timestamp": "9999-12-31T23:59:59.999Z"}
+    assert [row["ts"] for row in rows(late)["records"]] == [None]

@@ -146,7 +146,8 @@ def test_gone_files_keep_their_sessions_and_an_emptied_root_is_suspicious(tmp_pa
     load(home, db)
     gone = next(file for file in files if file.suffix == ".jsonl" and "subagents" not in file.parts)
     (home / gone).unlink()
-    assert load(home, db).sources_gone == 1
+    report = load(home, db)
+    assert (report.sources_gone, report.providers["qoder"].seen, report.providers["qoder"].gone) == (1, 47, 1)
     connection = connect(str(db))
     assert connection.execute("select count(*), count(*) filter (source_state = 'gone') from sources").fetchall() == [
         (48, 1)
