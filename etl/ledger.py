@@ -44,11 +44,17 @@ class Entry:
 
 @dataclass(slots=True)
 class Ledger:
-    """The sources of a store by source id, as the load ``load_id`` left them."""
+    """The sources of a store by source id, as the load ``load_id`` left them.
+
+    ``rows`` are the rows of facts then, ``bytes_per_row`` what the file took for each when it was last written afresh
+    (0: not known): together they tell what the store would take without what copies have left in it.
+    """
 
     store_id: str
     load_id: str
     entries: dict[str, Entry] = field(default_factory=dict)
+    rows: int = 0
+    bytes_per_row: float = 0.0
 
     @staticmethod
     def read(folder: str, store_id: str, load_id: str) -> Ledger:
@@ -62,6 +68,7 @@ class Ledger:
             if (told["version"], told["store_id"], told["load_id"]) != (_VERSION, store_id, load_id):
                 return fresh
             fresh.entries = {source: _entry(row) for source, row in told["entries"].items()}
+            fresh.rows, fresh.bytes_per_row = int(told.get("rows", 0)), float(told.get("bytes_per_row", 0))
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
             return Ledger(store_id, load_id)
         return fresh
@@ -77,6 +84,8 @@ class Ledger:
             "version": _VERSION,
             "store_id": self.store_id,
             "load_id": self.load_id,
+            "rows": self.rows,
+            "bytes_per_row": self.bytes_per_row,
             "entries": {source: [*entry.stamp, entry.rules, entry.root] for source, entry in self.entries.items()},
         }
         try:

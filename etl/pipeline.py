@@ -46,6 +46,9 @@ TASK_BYTES: Final = 24 * 1024 * 1024
 POOL_BYTES: Final = 16 * 1024 * 1024
 #: Above this share of dead rows, or of sources to read, the store is written afresh.
 _AFRESH_SHARE: Final = 0.25
+#: A store larger than this share of what it would take afresh is written so. Copies leave half-filled blocks: one night
+#: with 11 of 773 files changed added 18 % to a store of 36 MB with 0.6 % of its rows dead, eight nights 41 %.
+_AFRESH_GROWTH: Final = 1.15
 #: A smaller store is written afresh in any case: it costs no more, and blocks of a small file are mostly empty.
 COPY_ROWS: Final = 200_000
 #: Tasks whose parts go into one transaction.
@@ -84,9 +87,10 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
         if known is not None and todo.is_empty:
             report.state = "unchanged"
         else:
+            afresh = known is None or request.full or _is_worn(known, ledger, todo, report)
             with _run_folder(db) as folder:
-                _load(request, report, todo, known, folder, watch, clock)
-            _remember(request, report, ledger, todo)
+                _load(request, report, todo, known, folder, watch, clock, afresh=afresh)
+            _remember(request, report, ledger, todo, afresh=afresh)
         append(request.state, report, clock())
     return report
 
@@ -156,6 +160,15 @@ def _plan(request: Request, ledger: Ledger, report: Report) -> Plan:
     return todo
 
 
+def _is_worn(known: StoreInfo, ledger: Ledger, todo: Plan, report: Report) -> bool:
+    """Is the store better written afresh than brought up to date on a copy?"""
+    if known.live_rows < COPY_ROWS or known.dead_share > _AFRESH_SHARE:
+        return True
+    if len(todo.read) > _AFRESH_SHARE * max(1, report.sources_seen):
+        return True
+    return os.path.getsize(report.db) > _AFRESH_GROWTH * ledger.rows * ledger.bytes_per_row
+
+
 def _load(
     request: Request,
     report: Report,
@@ -164,9 +177,9 @@ def _load(
     folder: str,
     watch: Stopwatch,
     clock: Callable[[], datetime],
+    *,
+    afresh: bool,
 ) -> None:
-    afresh = known is None or request.full or known.dead_share > _AFRESH_SHARE or known.live_rows < COPY_ROWS
-    afresh = afresh or len(todo.read) > _AFRESH_SHARE * max(1, report.sources_seen)
     built = os.path.join(folder, "store.duckdb")
     try:
         published = None if known is None else report.db
@@ -273,7 +286,7 @@ def _broken(findings: Sequence[Finding]) -> tuple[dict[str, str], list[Finding]]
     return named, [finding for finding in broken if finding.source_id is None]
 
 
-def _remember(request: Request, report: Report, ledger: Ledger, todo: Plan) -> None:
+def _remember(request: Request, report: Report, ledger: Ledger, todo: Plan, *, afresh: bool) -> None:
     """The ledger after the publish: what failed is in it without a stamp, to be tried again, or to be seen gone."""
     entries = {
         source: entry for source, entry in ledger.entries.items() if source not in {*todo.gone, *todo.suspicious}
@@ -282,7 +295,9 @@ def _remember(request: Request, report: Report, ledger: Ledger, todo: Plan) -> N
     for source in (*report.failed, *report.quarantined):
         if source in entries:
             entries[source] = replace(entries[source], stamp=UNREAD)
-    Ledger(report.store_id, report.load_id, entries).write(request.state)
+    rows = sum(report.rows.values())
+    bytes_per_row = os.path.getsize(report.db) / max(1, rows) if afresh else ledger.bytes_per_row
+    Ledger(report.store_id, report.load_id, entries, rows, bytes_per_row).write(request.state)
 
 
 def _load_row(request: Request, report: Report, now: datetime) -> dict[str, object]:
