@@ -124,7 +124,7 @@ def test_a_string_in_a_string_is_opened_once_and_is_still_an_envelope() -> None:
 
 
 def test_texts_that_are_no_texts_are_counted_and_not_shown() -> None:
-    odd = [
+    odd: list[dict[str, Any]] = [
         {"type": "text", "text": 5},
         {"type": "text", "text": ["lost"]},
         {"type": "thinking", "thinking": {"x": "y"}},
