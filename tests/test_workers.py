@@ -139,7 +139,7 @@ def test_a_pool_that_broke_while_idle_is_nobodys_fault(tmp_path: Path) -> None:
 
 def test_abandoned_tasks_are_not_started(tmp_path: Path) -> None:
     running = run_tasks(partial(process_pool, 1), partial(double, str(tmp_path)), [[n] for n in range(1, 50)], 2)
-    assert next(running) == ([1], [2])
+    assert next(running) in (([1], [2]), ([2], [4]))  # two are handed out: either may be seen first
     running.close()
     assert len(list(tmp_path.iterdir())) <= 4  # the one yielded, those handed out, and what the pool prefetched
 
