@@ -48,7 +48,7 @@ class Builder:
 
     ``published`` is the store as it stands, None for a first load. ``afresh`` chooses the way. Steps in order:
     :meth:`replace`, :meth:`add` as often as parts come, :meth:`restore_failed`, :meth:`resolve`, :meth:`check`,
-    :meth:`finish`.
+    :meth:`log`, :meth:`finish`.
     """
 
     def __init__(self, path: str, scratch: str, published: str | None, *, afresh: bool) -> None:
@@ -236,14 +236,17 @@ class Builder:
         counted = {table: self.connection.execute(f"select count(*) from facts.{table}").fetchone() for table in TABLES}
         return {table: row[0] if row else 0 for table, row in counted.items()}
 
-    def finish(self, store_id: str, version: str, load: Mapping[str, Any], dead_before: int) -> None:
-        """Writes what the store is and the row of this load."""
+    def log(self, load: Mapping[str, Any]) -> None:
+        """Writes the row of this load, columns by name."""
+        marks = ", ".join("?" for _ in load)
+        self.connection.execute(f"insert into mart.loads ({', '.join(load)}) values ({marks})", list(load.values()))
+
+    def finish(self, store_id: str, version: str, load_id: str, dead_before: int) -> None:
+        """Writes what the store is, and the load it stands at."""
         run = self.connection.execute
         dead = 0 if self.afresh else dead_before + self.dead_rows
         run("delete from mart.store")
-        run("insert into mart.store values (?, ?, ?, ?, ?)", [store_id, SCHEMA_VERSION, version, load["load_id"], dead])
-        marks = ", ".join("?" for _ in load)
-        run(f"insert into mart.loads ({', '.join(load)}) values ({marks})", list(load.values()))
+        run("insert into mart.store values (?, ?, ?, ?, ?)", [store_id, SCHEMA_VERSION, version, load_id, dead])
 
 
 def _copy(published: str, path: str) -> None:

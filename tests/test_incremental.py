@@ -111,6 +111,29 @@ def test_an_earlier_copy_that_comes_later_takes_ownership(tmp_path: Path, monkey
     assert_same(db, tmp_path / "full" / "s.duckdb")
 
 
+@pytest.mark.parametrize("least", [0, 1 << 60])
+def test_a_copy_that_has_grown_past_its_bound_is_published_written_afresh(
+    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "COPY_ROWS", 0)
+    monkeypatch.setattr(pipeline, "_AFRESH_GROWTH", 100.0)
+    monkeypatch.setattr(pipeline, "_LEAST_BYTES", least)
+    monkeypatch.setattr(pipeline, "_COPY_GROWTH", 0.01)
+    home, db = tmp_path / "home", tmp_path / "step" / "s.duckdb"
+    files = files_of(DEMO)
+    copy(DEMO, home, files)
+    load(home, db)
+    grown = next(home / file for file in files if file.suffix == ".jsonl")
+    grown.write_bytes(grown.read_bytes() + b'{"type":"mode","mode":"plan"}\n')
+    assert load(home, db).sources_read == 1
+    connection = connect(str(db))
+    dead, loads = connection.execute("select (select dead_rows from mart.store), count(*) from loads").fetchall()[0]
+    connection.close()
+    assert ((dead == 0), loads) == (least == 0, 2)
+    load(home, tmp_path / "full" / "s.duckdb")
+    assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
 def test_nothing_changed_reads_nothing_and_leaves_the_file(tmp_path: Path) -> None:
     home, db = tmp_path / "home", tmp_path / "s.duckdb"
     copy(DEMO, home, files_of(DEMO))
