@@ -28,6 +28,10 @@ SKIPPED: Final[dict[str, str]] = {
 }
 
 
+#: System records that a compaction leaves in the chain.
+BOUNDARIES: Final = ("compact_boundary", "microcompact_boundary")
+
+
 def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterator[Event]]:
     def read(value: dict[str, Any]) -> Iterator[Event]:
         stated = as_str(value.get(name))
@@ -79,7 +83,7 @@ STATES: Final[dict[str, Callable[[dict[str, Any]], Iterator[Event]]]] = {
 def system(value: dict[str, Any]) -> Iterator[Event]:
     """A system record: a compaction boundary, or a notice of some subtype."""
     subtype, content = as_str(value.get("subtype")), as_str(value.get("content"))
-    if subtype in ("compact_boundary", "microcompact_boundary"):
+    if subtype in BOUNDARIES:
         meta = as_dict(value.get("compactMetadata"))
         numbers = {
             key: as_count(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")
