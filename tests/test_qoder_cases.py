@@ -205,6 +205,29 @@ def turns(case: Case, expected: list[list[Any]]) -> None:
 
 
 @states
+def branches(case: Case, expected: list[list[str]]) -> None:
+    """[session, kind, text, branch] by session and order, copies left out; the plain view leaves out what is dead."""
+    found = case.rows(_SAID.format(columns="m.session_id, f.kind, f.text, m.branch"))
+    assert [list(row) for row in found] == expected
+    seen = case.rows("select session_id, kind, text from main.dialogue where session_id in ({sessions}) order by session_id, seq")
+    assert [list(row) for row in seen] == [row[:3] for row in expected if row[3] == "live"]
+
+
+@states
+def turn_branches(case: Case, expected: list[list[Any]]) -> None:
+    """[session, turn, branch]."""
+    found = case.rows("select session_id, turn_no, branch from main.turns where session_id in ({sessions}) order by all")
+    assert [list(row) for row in found] == expected
+
+
+@states
+def last_turns(case: Case, expected: list[list[Any]]) -> None:
+    """[session, turn, prompt]."""
+    found = case.rows("select session_id, turn_no, prompt from last_turn where session_id in ({sessions}) order by all")
+    assert [list(row) for row in found] == expected
+
+
+@states
 def turn_times(case: Case, expected: list[list[Any]]) -> None:
     """[session, turn, wall ms, tool wall ms, summed tool ms]."""
     found = case.rows(

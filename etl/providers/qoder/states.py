@@ -49,7 +49,9 @@ def _directories(value: dict[str, Any]) -> Iterator[Event]:
 
 def _leaf(value: dict[str, Any]) -> Iterator[Event]:
     # a null leaf says that the branch was emptied: it is stated, not absent
-    yield SessionFact("leaf", as_str(value.get("leafUuid")) or "", instant(value.get("timestamp")))
+    leaf = "" if value.get("leafUuid", "absent") is None else as_text(value.get("leafUuid"))
+    if leaf is not None:
+        yield SessionFact("leaf", leaf, instant(value.get("timestamp")))
 
 
 def _worktree(value: dict[str, Any]) -> Iterator[Event]:
