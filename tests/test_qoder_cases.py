@@ -228,6 +228,29 @@ def last_turns(case: Case, expected: list[list[Any]]) -> None:
 
 
 @states
+def copies(case: Case, expected: list[list[Any]]) -> None:
+    """[file, line, owner's file, owner's line, reason] by file and line; files below the projects folder."""
+    found = case.rows(
+        "select regexp_replace(s.rel_path, '.*/projects/', ''), c.line_no, regexp_replace(o.rel_path, '.*/projects/', ''), "
+        "c.owner_line_no, c.reason from main.copies c join facts.sources s using (source_id) "
+        "join facts.sources o on o.source_id = c.owner_source_id where c.source_id in ({sources})"
+    )
+    assert sorted(list(row) for row in found) == expected
+
+
+@states
+def file_conflicts(case: Case, expected: list[list[Any]]) -> None:
+    """[file, line, other file, other line, id] of conflicts over two files, likewise."""
+    found = case.rows(
+        "select regexp_replace(s.rel_path, '.*/projects/', ''), c.line_no, regexp_replace(o.rel_path, '.*/projects/', ''), "
+        "c.other_line_no, c.id, c.digest <> c.other_digest from main.conflicts c join facts.sources s using (source_id) "
+        "join facts.sources o on o.source_id = c.other_source_id "
+        "where c.source_id <> c.other_source_id and c.source_id in ({sources})"
+    )
+    assert sorted(list(row) for row in found) == [[*row, True] for row in expected]
+
+
+@states
 def turn_times(case: Case, expected: list[list[Any]]) -> None:
     """[session, turn, wall ms, tool wall ms, summed tool ms]."""
     found = case.rows(

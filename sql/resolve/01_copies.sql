@@ -105,21 +105,25 @@ where round = (select max(round) from jump);
 --   origin. The owner is what was copied from nowhere, then the earliest; copies keep the time of their original, so it is next
 --   the record of the session that began to say things of its own first, then by path, line and child.
 create or replace temp table shared as
-with began as (
-    select r.session_id, min(r.ts) as own_start
-    from facts.records r
-    anti join suspects x on x.source_id = r.source_id and x.line_no = r.line_no and x.child = r.child
-    where r.session_id in (select session_id from suspects)
-    group by r.session_id
-),
-members as (
-    select s.*, l.label, l.is_origin_loaded, b.own_start,
+with members as (
+    select s.*, l.label, l.is_origin_loaded,
         case when length(e.native_uuid) >= 32 then e.world else e.session_id end || ' ' || e.native_uuid as class
     from suspects s
     join identities i on i.session_id = s.session_id and i.native_uuid = s.native_uuid
     join labels l on l.identity = i.identity
     join identities e on e.identity = l.label
-    left join began b on b.session_id = s.session_id
+),
+in_both as (
+    select m.session_id, m.source_id, m.line_no, m.child
+    from members m
+    semi join (select class from members group by class having min(session_id) <> max(session_id)) using (class)
+),
+began as (
+    select r.session_id, min(r.ts) as own_start
+    from facts.records r
+    anti join in_both b on b.source_id = r.source_id and b.line_no = r.line_no and b.child = r.child
+    where r.session_id in (select session_id from in_both)
+    group by r.session_id
 ),
 placed as (
     select class, session_id, source_id, line_no, child, native_uuid, label, ts, row_number() over same_record as nth,
@@ -127,6 +131,7 @@ placed as (
             'session_id': session_id, 'source_id': source_id, 'line_no': line_no, 'child': child, 'label': label, 'ts': ts
         }) over same_record as owner
     from members
+    left join began using (session_id)
     window same_record as (
         partition by class
         order by is_origin_loaded, ts nulls last, own_start nulls first, rel_path, source_id, line_no, child
