@@ -66,8 +66,9 @@ select session_id from leaves where emptied_source is not null;
 
 -- resolve: chain
 -- needs: forked, facts.records, facts.sources
--- about: the records of forked sessions, numbered by time (a source keeps its own order), each with its parent and its run.
---   A record in two files is one. A parent that is not there, or is the record itself, is none.
+-- about: the records of forked sessions, numbered by time (a source keeps its own order), each with its parent, its run, and the
+--   last prompt or answer at or above it in the run. A record in two files is one. A parent that is not there, or is the record
+--   itself, is none.
 create or replace temp table chain as
 with own as (
     select r.session_id, r.native_uuid, coalesce(r.parent_uuid, r.logical_parent_uuid) as parent_uuid, r.part, r.message_key,
@@ -101,55 +102,65 @@ linked as (
     from numbered c
     left join numbered p on p.session_id = c.session_id and p.native_uuid = c.parent_uuid
         and p.is_sidechain = c.is_sidechain and p.n <> c.n
+),
+run_through as (
+    select *,
+        max(case when parent_n is distinct from n - 1 then n end) over (
+            order by n rows between unbounded preceding and current row
+        ) as run
+    from linked
 )
 select *,
-    max(case when parent_n is distinct from n - 1 then n end) over (order by n rows between unbounded preceding and current row)
-        as run
-from linked;
+    max(case when part in ('prompt', 'answer') then n end) over (
+        partition by run order by n rows between unbounded preceding and current row
+    ) as spoken_n
+from run_through;
 
 -- resolve: runs
 -- needs: chain
--- about: each run with the record that it branches off from, and the root run of its tree (NULL inside and behind a ring)
+-- about: each run with the record that it branches off from, the last prompt or answer in it and the next one above it, and the
+--   root run of its tree (NULL inside and behind a ring)
 create or replace temp table runs as
 with recursive plain as (
-    select c.run, max(c.n) as last_n, any_value(h.parent_n) as parent_n, any_value(p.run) as parent_run
+    select c.run, max(c.spoken_n) as last_spoken_n, any_value(h.parent_n) as parent_n, any_value(p.run) as parent_run,
+        any_value(p.spoken_n) as above_n
     from chain c
     join chain h on h.n = c.run
     left join chain p on p.n = h.parent_n
     group by c.run
 ),
 jump as (
-    select 0 as round, run, coalesce(parent_run, run) as target, parent_run is null as is_root from plain
+    select 0 as round, run, coalesce(parent_run, run) as target, parent_run is null as is_root, above_n from plain
     union all
-    select a.round + 1, a.run, b.target, b.is_root
+    select a.round + 1, a.run, b.target, b.is_root, coalesce(a.above_n, b.above_n)
     from jump a
     join jump b on b.run = a.target
     where a.round <= (select ceil(log2(count(*) + 1)) from plain)
       and exists (select 1 from jump where not is_root)
 ),
 settled as (
-    select j.run, j.target
+    select j.run, j.target, j.above_n
     from jump j
     join plain r on r.run = j.target and r.parent_run is null
     where j.round = (select max(round) from jump)
 )
-select p.run, p.last_n, p.parent_n, p.parent_run, s.target as root
+select p.run, p.last_spoken_n, p.parent_n, p.parent_run, s.above_n, s.target as root
 from plain p
 left join settled s using (run);
 
 -- resolve: tips
 -- needs: chain, runs, leaves
--- about: where each tree may end: at the leaf that the session states, and at its latest record that nothing follows. The latter
---   counts where none is stated in the tree, and where it was written after the statement and follows from the leaf. A tree
---   that was all written before its file said that nothing is left ends nowhere.
+-- about: where each tree may end: at the leaf that the session states, and at its latest prompt or answer that no other follows.
+--   The latter counts where none is stated in the tree, and where it was written after the statement and follows from the leaf.
+--   A tree that ends before its file said that nothing is left ends nowhere.
 create or replace temp table tips as
 with written as (
-    select r.root, max(c.n) as latest_n
-    from runs r
-    join chain c on c.n = r.last_n
-    anti join chain f on f.parent_n = c.n
-    where r.root is not null
-    group by r.root
+    select root, max(last_spoken_n) as latest_n
+    from runs
+    where root is not null and last_spoken_n not in (
+        select above_n from runs where above_n is not null and last_spoken_n is not null
+    )
+    group by root
 ),
 stated as (
     select r.root, c.n as leaf_n, l.source_id, l.line_no, l.ts
