@@ -40,8 +40,8 @@ from (
 -- resolve: forked
 -- needs: facts.records, leaves, touched
 -- about: sessions in which something follows a record in more than one way, or after the record that is said to be the last.
---   A result or an aside that nothing follows is no second way: results of parallel calls hang beside the chain. (Ids are
---   compared by hash, for speed: one session too many costs time and changes nothing.)
+--   A result or an aside that nothing follows is no second way (results of parallel calls hang beside the chain), unless it is
+--   said to be the last. (Ids are compared by hash, for speed: one session too many costs time and changes nothing.)
 create or replace temp table forked as
 with linked as (
     select session_id, hash(session_id, native_uuid) as id, hash(session_id, coalesce(parent_uuid, logical_parent_uuid)) as parent,
@@ -61,6 +61,11 @@ ways as (
 select any_value(session_id) as session_id from ways group by parent having min(id) <> max(id)
 union
 select session_id from leaves where hash(session_id, leaf) in (select parent from linked)
+union
+select l.session_id
+from leaves l
+join linked e on e.id = hash(l.session_id, l.leaf)
+join linked n on n.parent = e.parent and n.id <> e.id
 union
 select session_id from leaves where emptied_source is not null;
 
