@@ -25,9 +25,9 @@ class RecordOpened:
     ``value`` and ``raw`` are the decoded record and its bytes (resends are told by them, pointers are checked in
     them). ``kind`` is the record type as the log names it. ``chained`` records are message-like: they get a row in
     ``facts.records`` and give a session its start and end; ``part`` says what they are in the conversation: ``prompt``,
-    ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what ``source_summary`` counts the record
-    as: ``user`` (role user without a tool result), ``direct_user`` (such a record and neither injected, a summary nor a
-    side chain), ``assistant``, or None. ``closes_message`` is a stop reason that is not null: the message is complete.
+    ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what
+    ``source_summary`` counts the record as: ``user`` (role user without a tool result), ``direct_user`` (such a record
+    and neither injected, a summary nor a side chain), ``assistant``, or None. ``closes_message`` is a stop reason that is not null: the message is complete.
     """
 
     line_no: int

@@ -61,7 +61,7 @@ def dead(connection: duckdb.DuckDBPyConnection, lines: Sequence[Line]) -> set[st
     """The ids of dead records of a session whose one file has these lines, as SQL tells them."""
     run = connection.execute
     for name in ("facts.sources", "facts.records", "facts.session_facts"):
-        run(f"delete from {name}")
+        run(f"delete from {name}")  # noqa: S608
     run("insert into facts.sources (source_id, rel_path, session_id) values ('f', 'f.jsonl', 's')")
     records: list[tuple[Any, ...]] = []
     leaves: list[tuple[Any, ...]] = []
@@ -88,7 +88,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, row
     given_rows = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     unnested = ", ".join(f"unnest(${name}) as {name}" for name in names)
     connection.execute(
-        f"insert into facts.{table} by name "
+        f"insert into facts.{table} by name "  # noqa: S608
         f"select 'f' as source_id, 's' as session_id, 0 as child, * from (select {unnested})",
         given_rows,
     )
@@ -164,7 +164,9 @@ def test_dead_is_what_a_walk_finds(tables: duckdb.DuckDBPyConnection, lines: lis
 
 @given(lines=sessions())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_an_aside_is_dead_at_most_where_it_is_off_the_chain(tables: duckdb.DuckDBPyConnection, lines: list[Line]) -> None:
+def test_an_aside_is_dead_at_most_where_it_is_off_the_chain(
+    tables: duckdb.DuckDBPyConnection, lines: list[Line]
+) -> None:
     found = dead(tables, lines)
     assert walked(lines) <= found
     graph = {line.uuid: line for line in lines if isinstance(line, Node)}
@@ -174,7 +176,7 @@ def test_an_aside_is_dead_at_most_where_it_is_off_the_chain(tables: duckdb.DuckD
 
 
 def test_an_aside_that_leads_to_an_abandoned_prompt_is_dead(tables: duckdb.DuckDBPyConnection) -> None:
-    lines = [
+    lines: list[Line] = [
         *(Node("u1", None, "prompt"), Node("a1", "u1", "answer"), Node("r1", "a1", "result")),
         *(Node("t1", "r1", "aside"), Node("u2", "t1", "prompt"), Node("a2", "u2", "answer")),
         *(Node("a3", "a1", "answer", "a1"), Node("r3", "a3", "result"), Node("a4", "r3", "answer"), Leaf("a4")),
@@ -210,12 +212,12 @@ def test_a_chain_of_fifty_thousand_records_is_told_in_seconds(tables: duckdb.Duc
 
 def test_fifty_thousand_branches_off_one_record(tables: duckdb.DuckDBPyConnection) -> None:
     size = 50_000
-    lines = [Node("u0", None, "prompt"), *(Node(f"n{n}", "u0", "answer") for n in range(size))]
+    lines: list[Line] = [Node("u0", None, "prompt"), *(Node(f"n{n}", "u0", "answer") for n in range(size))]
     assert len(dead(tables, lines)) == size - 1
 
 
 def test_a_ring_of_fifty_thousand_records_is_live(tables: duckdb.DuckDBPyConnection) -> None:
     size = 50_000
-    ring = [Node(f"n{n}", f"n{(n + 1) % size}", "answer") for n in range(size)]
-    off = [Node("x1", "n7", "prompt"), Node("x2", "n7", "prompt"), Leaf("x2")]
+    ring: list[Line] = [Node(f"n{n}", f"n{(n + 1) % size}", "answer") for n in range(size)]
+    off: list[Line] = [Node("x1", "n7", "prompt"), Node("x2", "n7", "prompt"), Leaf("x2")]
     assert dead(tables, [*ring, *off]) == set()
