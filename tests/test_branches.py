@@ -172,7 +172,17 @@ def test_an_aside_is_dead_at_most_where_it_is_off_the_chain(
     graph = {line.uuid: line for line in lines if isinstance(line, Node)}
     for uuid in found - walked(lines):  # it leads to what was abandoned
         assert graph[uuid].part == "aside"
-        assert any(line.parent == uuid and line.uuid in found for line in graph.values())
+        assert _behind(uuid, graph) & walked(lines)
+
+
+def _behind(uuid: str, graph: dict[str, Node]) -> set[str]:
+    """All that follows a record, directly or not."""
+    behind: set[str] = set()
+    following = {uuid}
+    while following:
+        following = {node.uuid for node in graph.values() if node.parent in following} - behind
+        behind |= following
+    return behind
 
 
 def test_an_aside_that_leads_to_an_abandoned_prompt_is_dead(tables: duckdb.DuckDBPyConnection) -> None:

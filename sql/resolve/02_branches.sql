@@ -75,37 +75,52 @@ select session_id from leaves where emptied_source is not null;
 --   last prompt or answer at or above it in the run. A record in two files is one. A parent that is not there, or is the record
 --   itself, is none.
 create or replace temp table chain as
-with own as (
-    select r.session_id, r.native_uuid, coalesce(r.parent_uuid, r.logical_parent_uuid) as parent_uuid, r.part, r.message_key,
-        coalesce(r.is_sidechain, false) as is_sidechain, r.source_id, s.rel_path, r.line_no, r.child, r.ts,
-        coalesce(
-            max(r.ts) over (
-                partition by r.session_id, r.source_id order by r.line_no, r.child
-                rows between unbounded preceding and current row
-            ),
-            min(r.ts) over (partition by r.session_id, r.source_id)
-        ) as clock
+with files as (
+    select *, min(file_no) over (partition by session_id) as session_no,
+        count(*) over (partition by session_id) > 1 as is_one_of_many
+    from (
+        select f.session_id, f.source_id, row_number() over (order by f.session_id, s.rel_path, f.source_id) as file_no
+        from (
+            select distinct session_id, source_id from facts.records where session_id in (select session_id from forked)
+        ) f
+        join facts.sources s using (source_id)
+    )
+),
+own as (
+    select f.session_id, f.session_no, f.file_no, f.is_one_of_many, r.native_uuid,
+        coalesce(r.parent_uuid, r.logical_parent_uuid) as parent_uuid, r.part, r.message_key, coalesce(r.is_sidechain, false) as is_sidechain, r.source_id, r.line_no, r.child, r.ts
     from facts.records r
-    join facts.sources s using (source_id)
-    where r.session_id in (select session_id from forked) and r.native_uuid is not null
+    join files f on f.session_id = r.session_id and f.source_id = r.source_id
+    where r.native_uuid is not null
+),
+clocked as (  -- only the records of several files have to be brought into one order, and may be twice
+    select *, null::timestamptz as clock from own where not is_one_of_many
+    union all
+    select *, coalesce(
+            max(ts) over (partition by file_no order by line_no, child rows between unbounded preceding and current row),
+            min(ts) over (partition by file_no)
+        )
+    from own
+    where is_one_of_many
 ),
 once as (
+    select * from clocked where not is_one_of_many
+    union all
     select *
-    from own
+    from clocked
+    where is_one_of_many
     qualify row_number() over (
-        partition by session_id, native_uuid, is_sidechain order by clock nulls first, rel_path, source_id, line_no, child
+        partition by session_no, native_uuid, is_sidechain order by clock nulls first, file_no, line_no, child
     ) = 1
 ),
 numbered as (
-    select *, row_number() over (
-        order by session_id, is_sidechain, clock nulls first, rel_path, source_id, line_no, child
-    ) as n
+    select *, row_number() over (order by session_no, is_sidechain, clock nulls first, file_no, line_no, child) as n
     from once
 ),
 linked as (
     select c.session_id, c.is_sidechain, c.native_uuid, c.part, c.message_key, c.source_id, c.line_no, c.ts, c.n, p.n as parent_n
     from numbered c
-    left join numbered p on p.session_id = c.session_id and p.native_uuid = c.parent_uuid
+    left join numbered p on p.session_no = c.session_no and p.native_uuid = c.parent_uuid
         and p.is_sidechain = c.is_sidechain and p.n <> c.n
 ),
 run_through as (
@@ -262,7 +277,10 @@ spoken as (
     where o.part in ('prompt', 'answer')
       and not (
           o.part = 'answer' and (o.session_id, o.message_key) in (
-              select (c.session_id, c.message_key) from chain c join reached l on l.run = c.run and c.n <= l.upto where c.part = 'answer'
+              select (c.session_id, c.message_key)
+              from chain c
+              join reached l on l.run = c.run and c.n <= l.upto
+              where c.part = 'answer'
           )
       )
     group by o.run

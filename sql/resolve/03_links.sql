@@ -68,7 +68,7 @@ with copied_from as (
     select r.session_id, max_by(r.origin_session_id, (s.rel_path, r.line_no, r.child)) as origin
     from facts.records r
     join facts.sources s using (source_id)
-    where r.origin_session_id is not null and r.origin_session_id <> r.session_id and r.session_id in (select session_id from touched)
+    where r.origin_session_id <> r.session_id and r.session_id in (select session_id from touched)
     group by r.session_id
 ),
 told as (
