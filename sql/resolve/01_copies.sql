@@ -27,7 +27,7 @@ with twice as (
 ),
 named as (
     select distinct origin_session_id as session_id, origin_uuid as native_uuid from facts.records
-    where origin_session_id <> session_id and session_id in (select session_id from touched)
+    where origin_session_id <> session_id and origin_uuid is not null and session_id in (select session_id from touched)
 )
 select r.session_id, split_part(r.session_id, ':', 1) as world, r.source_id, r.line_no, r.child, r.native_uuid, r.role, r.ts,
     s.rel_path, case when r.origin_session_id <> r.session_id then r.origin_session_id end as origin_session_id,

@@ -265,7 +265,7 @@ join upto u using (tip);
 --   and an aside that leads to one.
 create or replace temp table dead as
 with recursive off_chain as (
-    select c.*, r.parent_n as run_parent_n, r.parent_run
+    select c.*
     from chain c
     join runs r on r.run = c.run and r.root is not null
     left join reached l on l.run = c.run
@@ -276,11 +276,11 @@ spoken as (
     from off_chain o
     where o.part in ('prompt', 'answer')
       and not (
-          o.part = 'answer' and (o.session_id, o.message_key) in (
+          o.part = 'answer' and o.message_key is not null and (o.session_id, o.message_key) in (
               select (c.session_id, c.message_key)
               from chain c
               join reached l on l.run = c.run and c.n <= l.upto
-              where c.part = 'answer'
+              where c.part = 'answer' and c.message_key is not null
           )
       )
     group by o.run
