@@ -29,7 +29,10 @@ _MEMORY: Final = "256MB"
 #: Tables without the usual place: no row of theirs stands in another one.
 _PLAIN: Final = ("sources", "merges", "content_blocks", "record_census", "rejects", "conflicts", "redactions")
 #: Tables of mart that resolve fills, with the column that names the session.
-_CONCLUDED: Final = ("sessions", "turns", "dialogue", "tool_calls", "model_calls", "files_touched", "session_links")
+_CONCLUDED: Final = (
+    *("sessions", "turns", "dialogue", "tool_calls", "model_calls", "files_touched", "session_links", "copies"),
+    "conflicts",
+)
 #: Columns of facts.sources that say what a source holds: a source that is taken out says nothing.
 _SAID: Final = (
     *("native_session_id", "session_id", "lines", "blank_lines", "rejected_lines", "user_records"),

@@ -24,9 +24,11 @@ class RecordOpened:
 
     ``value`` and ``raw`` are the decoded record and its bytes (resends are told by them, pointers are checked in
     them). ``kind`` is the record type as the log names it. ``chained`` records are message-like: they get a row in
-    ``facts.records`` and give a session its start and end. ``counted`` is what ``source_summary`` counts the record
-    as: ``user`` (role user without a tool result), ``direct_user`` (such a record and neither injected, a summary nor a
-    side chain), ``assistant``, or None. ``closes_message`` is a stop reason that is not null: the message is complete.
+    ``facts.records`` and give a session its start and end; ``part`` says what they are in the conversation: ``prompt``,
+    ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what
+    ``source_summary`` counts the record as: ``user`` (role user without a tool result), ``direct_user`` (such a record
+    and neither injected, a summary nor a side chain), ``assistant``, or None. ``closes_message`` is a stop reason that
+    is not null: the message is complete.
     """
 
     line_no: int
@@ -38,6 +40,7 @@ class RecordOpened:
     ts: int | None = None
     ts_source: str | None = None
     role: str | None = None
+    part: str = "aside"
     uuid: str | None = None
     parent_uuid: str | None = None
     logical_parent_uuid: str | None = None

@@ -205,6 +205,59 @@ def turns(case: Case, expected: list[list[Any]]) -> None:
 
 
 @states
+def branches(case: Case, expected: list[list[str]]) -> None:
+    """[session, kind, text, branch] by session and order, copies left out; the plain view leaves out what is dead."""
+    found = case.rows(_SAID.format(columns="m.session_id, f.kind, f.text, m.branch"))
+    assert [list(row) for row in found] == expected
+    seen = case.rows(
+        "select session_id, kind, text from main.dialogue where session_id in ({sessions}) order by session_id, seq"
+    )
+    assert [list(row) for row in seen] == [row[:3] for row in expected if row[3] == "live"]
+
+
+@states
+def turn_branches(case: Case, expected: list[list[Any]]) -> None:
+    """[session, turn, branch]."""
+    found = case.rows(
+        "select session_id, turn_no, branch from main.turns where session_id in ({sessions}) order by all"
+    )
+    assert [list(row) for row in found] == expected
+
+
+@states
+def last_turns(case: Case, expected: list[list[Any]]) -> None:
+    """[session, turn, prompt]."""
+    found = case.rows("select session_id, turn_no, prompt from last_turn where session_id in ({sessions}) order by all")
+    assert [list(row) for row in found] == expected
+
+
+_FILE: Final = "regexp_replace({}.rel_path, '.*/projects/', '')"
+
+
+@states
+def copies(case: Case, expected: list[list[Any]]) -> None:
+    """[file, line, owner's file, owner's line, reason] by file and line; files below the projects folder."""
+    found = case.rows(
+        f"select {_FILE.format('s')}, c.line_no, {_FILE.format('o')}, c.owner_line_no, c.reason "  # noqa: S608
+        "from main.copies c join facts.sources s using (source_id) "
+        "join facts.sources o on o.source_id = c.owner_source_id where c.source_id in ({sources})"
+    )
+    assert sorted(list(row) for row in found) == expected
+
+
+@states
+def file_conflicts(case: Case, expected: list[list[Any]]) -> None:
+    """[file, line, other file, other line, id] of conflicts over two files, likewise."""
+    found = case.rows(
+        f"select {_FILE.format('s')}, c.line_no, {_FILE.format('o')}, c.other_line_no, c.id, "  # noqa: S608
+        "c.digest <> c.other_digest from main.conflicts c join facts.sources s using (source_id) "
+        "join facts.sources o on o.source_id = c.other_source_id "
+        "where c.source_id <> c.other_source_id and c.source_id in ({sources})"
+    )
+    assert sorted(list(row) for row in found) == [[*row, True] for row in expected]
+
+
+@states
 def turn_times(case: Case, expected: list[list[Any]]) -> None:
     """[session, turn, wall ms, tool wall ms, summed tool ms]."""
     found = case.rows(

@@ -69,6 +69,7 @@ class Rows:
             at.session_id,
             at.kind,
             at.role,
+            at.part,
             at.uuid,
             at.parent_uuid,
             at.logical_parent_uuid,

@@ -88,6 +88,8 @@ create table facts.sources (
 --   session_id: provider[.realm]:native id
 --   record_kind: record type as the log names it
 --   role: user, assistant or system
+--   part: prompt, answer, result (of a call), summary (of a compaction, and its boundary) or aside (what is injected or noted): a
+--     branch is dead from its first prompt or answer on
 --   native_uuid: the record's own id
 --   parent_uuid: the record it follows
 --   logical_parent_uuid: the record it follows across a compaction
@@ -106,6 +108,7 @@ create table facts.records (
     session_id varchar,
     record_kind varchar,
     role varchar,
+    part varchar,
     native_uuid varchar,
     parent_uuid varchar,
     logical_parent_uuid varchar,

@@ -3,21 +3,62 @@
 -- object: mart.copies
 -- kind: table
 -- grain: one row per copied record whose owner is in the store
--- about: Copies by explicit origin or by the same record in two files. The owner is the earliest by time, then path.
+-- about: Copies by explicit origin or by the same record in two files. The owner is what was copied from nowhere, then the
+--   earliest by time, then path.
 -- columns:
+--   session_id: provider[.realm]:native id
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
 --   child: index of the record inside a framed or glued line, else 0
+--   owner_session_id: session of the owner
 --   owner_source_id: source of the owner
 --   owner_line_no: line of the owner
+--   owner_child: index of the owner inside a framed or glued line, else 0
 --   reason: resume, fork, compaction, replay, resend or duplicate_store
 create table mart.copies (
+    session_id varchar,
     source_id varchar,
     line_no bigint,
     child integer,
+    owner_session_id varchar,
     owner_source_id varchar,
     owner_line_no bigint,
+    owner_child integer,
     reason varchar
+);
+
+-- object: mart.conflicts
+-- kind: table
+-- grain: one row per record that contradicts another file
+-- about: The same id with other content in two files: both are kept. Contradictions inside one file stand in facts.conflicts.
+-- columns:
+--   session_id: provider[.realm]:native id
+--   source_id: the source that owns the row
+--   line_no: physical line, from 1; for databases the rank by row_key
+--   child: index of the record inside a framed or glued line, else 0
+--   other_session_id: session of the other side
+--   other_source_id: source of the other side
+--   other_line_no: line of the other side
+--   id_kind: record
+--   id: the id both sides carry
+--   digest: blake2b-64 of the first stored (masked) text or argument that differs
+--   other_digest: digest of the other side's
+--   rule: the rule that applied
+--   resolution: both
+create table mart.conflicts (
+    session_id varchar,
+    source_id varchar,
+    line_no bigint,
+    child integer,
+    other_session_id varchar,
+    other_source_id varchar,
+    other_line_no bigint,
+    id_kind varchar,
+    id varchar,
+    digest varchar,
+    other_digest varchar,
+    rule varchar,
+    resolution varchar
 );
 
 -- object: mart.sessions
@@ -131,6 +172,7 @@ create table mart.sessions (
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why
+--   branch: live, or dead (rewound, replaced)
 create table mart.turns (
     session_id varchar,
     turn_no bigint,
@@ -149,7 +191,8 @@ create table mart.turns (
     status varchar,
     error_class varchar,
     http_status integer,
-    reason varchar
+    reason varchar,
+    branch varchar
 );
 
 -- object: mart.dialogue
@@ -297,6 +340,7 @@ create table mart.tool_calls (
 --   stop_reason: why the model stopped
 --   ts: when, as the record says
 --   snapshots_merged: usage snapshots of the call
+--   branch: live, or dead (rewound, replaced)
 --   is_copy: a copy whose owner is in the store
 --   cost_usd: cost in USD
 --   cost_basis: reported, listed, credits, subscription or unknown
@@ -328,6 +372,7 @@ create table mart.model_calls (
     stop_reason varchar,
     ts timestamptz,
     snapshots_merged bigint,
+    branch varchar,
     is_copy boolean,
     cost_usd decimal(18,9),
     cost_basis varchar,

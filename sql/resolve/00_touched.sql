@@ -1,21 +1,44 @@
 -- resolve: touched
--- needs: facts.records, facts.session_facts, changed
+-- needs: facts.records, facts.session_facts, mart.copies, mart.conflicts, mart.session_links, changed
 -- about: the sessions to resolve. The loader makes the table `changed(session_id)` first: the sessions of every source whose
 --   rows or state differ from before. A session is concluded together with those it is related to (copies, parents and
---   sub-agents, forks, continuations), in both directions: a new earlier copy moves ownership.
+--   sub-agents, forks, continuations, the same record in both), in both directions: a new earlier copy moves ownership.
+--   What the store says of relations before this load counts too: whose owner went away must be concluded anew. No row of
+--   mart becomes a row of mart by that.
 create or replace temp table related as
-select distinct session_id as a, origin_session_id as b
-from facts.records
-where origin_session_id is not null and origin_session_id <> session_id
+with told as (
+    select distinct session_id as a, origin_session_id as b
+    from facts.records
+    where origin_session_id is not null and origin_session_id <> session_id
+    union
+    select distinct session_id, value from facts.session_facts where key in ('parent', 'forked_from', 'continues')
+    union
+    select session_id, other_session_id from mart.session_links
+    union
+    select distinct session_id, owner_session_id from mart.copies where owner_session_id <> session_id
+    union
+    select distinct session_id, other_session_id from mart.conflicts where other_session_id <> session_id
+)
+select a, b from told
 union
-select distinct session_id, value from facts.session_facts where key in ('parent', 'forked_from', 'continues');
+select b, a from told;
 
 create or replace temp table touched as
 with recursive closure as (
-    select session_id from changed
+    select session_id from changed where session_id is not null
     union
-    select case when r.a = c.session_id then r.b else r.a end
-    from closure c
-    join related r on r.a = c.session_id or r.b = c.session_id
+    select session_id
+    from (
+        select r.b as session_id
+        from closure c
+        join related r on r.a = c.session_id
+        union all
+        select o.session_id
+        from closure c
+        join facts.records m on m.session_id = c.session_id
+        join (
+            select session_id, native_uuid, ts from facts.records anti join changed using (session_id)
+        ) o on o.native_uuid = m.native_uuid and o.ts is not distinct from m.ts
+    )
 )
-select distinct session_id from closure where session_id is not null;
+select distinct session_id from closure;

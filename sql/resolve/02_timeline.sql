@@ -46,4 +46,5 @@ window walk as (
 -- resolve: copied
 -- needs: mart.copies
 -- about: the places of copies, to mark rows with
-create or replace temp table copied as select distinct source_id, line_no, child from mart.copies;
+create or replace temp table copied as
+select distinct source_id, line_no, child from mart.copies where session_id in (select session_id from touched);

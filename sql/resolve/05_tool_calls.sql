@@ -1,14 +1,15 @@
 -- resolve: paired
--- needs: timeline, copied, facts.tool_requests, facts.tool_results, facts.sources
+-- needs: timeline, copied, dead, facts.tool_requests, facts.tool_results, facts.sources
 -- about: each call with its first request and its first result. pair_us is taken inside one source only. A result that
 --   stands before its call, or ends before it, times nothing.
 create or replace temp table paired as
 with request as (
-    select q.*, t.seq, t.turn_no, s.host, s.rel_path, c.line_no is not null as is_copy
+    select q.*, t.seq, t.turn_no, s.host, s.rel_path, c.line_no is not null as is_copy, x.line_no is not null as is_dead
     from facts.tool_requests q
     join timeline t on t.what = 'call' and t.session_id = q.session_id and t.fact_id = q.fact_id
     join facts.sources s on s.source_id = q.source_id
     left join copied c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
+    left join dead x on x.source_id = q.source_id and x.line_no = q.line_no and x.child = q.child
     qualify row_number() over (partition by q.session_id, q.call_key order by is_copy, t.seq) = 1
 ),
 results as (
@@ -21,6 +22,7 @@ results as (
 )
 select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id, r.fact_id as result_fact_id,
     q.name, q.name_raw, q.mcp_server, q.parent_call_key, q.message_key, q.host, q.target_path, q.command_head, q.is_copy,
+    case when q.is_dead then 'dead' else 'live' end as branch,
     q.digest as args_digest, coalesce(q.batch_key, q.message_key) as batch_key,
     q.source_id, q.line_no as request_line, r.line_no as result_line, q.ts as request_ts, r.ts as result_ts,
     q.source_id = r.source_id as is_one_source,
@@ -89,6 +91,12 @@ models as (
     where session_id in (select session_id from touched) and model is not null
     group by all
 ),
+children as (
+    select other_session_id, via_call_key, min(session_id) as session_id
+    from mart.session_links
+    where relation = 'subagent' and via_call_key is not null
+    group by all
+),
 judged as (
     select p.*, s.execution_us, s.wait_us, m.model, l.session_id as child_session_id,
         count(*) over (partition by p.session_id, p.source_id, p.batch_key) as calls_in_batch,
@@ -100,8 +108,7 @@ judged as (
     left join models m on m.session_id = p.session_id and m.message_key = p.message_key
     left join flushed f on f.session_id = p.session_id and f.call_key = p.call_key
     left join closing c on c.session_id = p.session_id and c.turn_no = p.turn_no
-    left join mart.session_links l
-        on l.relation = 'subagent' and l.other_session_id = p.session_id and l.via_call_key = p.call_key
+    left join children l on l.other_session_id = p.session_id and l.via_call_key = p.call_key
 ),
 timed as (
     select *,
@@ -132,7 +139,7 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
     batch_key is not null and calls_in_batch > 1,
     batch_key, case when batch_key is null then 1 else calls_in_batch end,
     case when lag(status) over same_call = 'error' then lag(call_key) over same_call end,
-    parent_call_key, child_session_id, model, host, target_path, command_head, 'live', is_copy, anomaly
+    parent_call_key, child_session_id, model, host, target_path, command_head, branch, is_copy, anomaly
 from timed
 window same_call as (partition by session_id, is_copy, name_raw, args_digest order by seq)
 order by session_id, seq;

@@ -1,5 +1,5 @@
 -- resolve: mart.turns
--- needs: timeline, mart.dialogue, mart.tool_calls, mart.model_calls, facts.turn_marks
+-- needs: timeline, dead, mart.dialogue, mart.tool_calls, mart.model_calls, facts.turn_marks
 -- about: a turn goes from what starts it to what starts the next. Its status is judged by the log alone: interrupted is
 --   cancelled, ending in an error is failed, a last answer with a stop reason other than tool use is completed; else the
 --   next turn supersedes it, or it is open. Tool wall time is the union of the intervals of its calls: parallel calls
@@ -59,8 +59,9 @@ select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown')
         when lead(s.turn_no) over (partition by s.session_id order by s.turn_no) is not null then 'superseded'
         else 'open'
     end,
-    s.error_class, s.http_status, s.reason
+    s.error_class, s.http_status, s.reason, case when x.line_no is null then 'live' else 'dead' end
 from starts s
+left join dead x on x.source_id = s.source_id and x.line_no = s.line_no and x.child = s.child
 left join extent e using (session_id, turn_no)
 left join said using (session_id, turn_no)
 left join stopped using (session_id, turn_no)

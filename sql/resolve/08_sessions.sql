@@ -15,7 +15,7 @@ with candidates as (
         case when d.kind <> 'command' then 6 else 7 end
     from mart.dialogue m
     join facts.dialogue d on d.session_id = m.session_id and d.fact_id = m.fact_id
-    where m.session_id in (select session_id from touched) and not m.is_copy
+    where m.session_id in (select session_id from touched) and not m.is_copy and m.branch = 'live'
       and d.kind in ('prompt', 'command', 'shell', 'objective')
       and not regexp_matches(d.text, '^\s*<[a-z][\w-]*[\s>]') and not starts_with(d.text, '[Request interrupted')
     group by d.session_id, case when d.kind <> 'command' then 6 else 7 end
@@ -31,8 +31,9 @@ where line <> ''
 qualify row_number() over (partition by session_id order by rank) = 1;
 
 -- resolve: mart.sessions
--- needs: stated, titles, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
--- about: one row per session. Start and end are the first and last instant of its own message records: copies, state rows
+-- needs: stated, roots, titles, dead, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
+-- about: one row per session. What a dead branch said is not counted, its calls and usage are; it is as done as its last live
+--   turn. Start and end are the first and last instant of its own message records: copies, state rows
 --   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar.
 --   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
@@ -50,9 +51,10 @@ with files as (
 ),
 own as (
     select r.session_id, min(r.ts) as started_at, max(r.ts) as ended_at, count(*) as records,
-        count(distinct r.message_key) filter (r.role = 'assistant') as assistant_messages
+        count(distinct r.message_key) filter (r.role = 'assistant' and x.line_no is null) as assistant_messages
     from facts.records r
     anti join copied c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child
+    left join dead x on x.source_id = r.source_id and x.line_no = r.line_no and x.child = r.child
     where r.session_id in (select session_id from touched)
     group by r.session_id
 ),
@@ -94,7 +96,10 @@ unread as (
     group by b.session_id
 ),
 ended as (
-    select session_id, arg_max(status, turn_no) as status from mart.turns group by session_id
+    select session_id, arg_max(status, turn_no) as status
+    from mart.turns
+    where branch = 'live' and session_id in (select session_id from touched)
+    group by session_id
 ),
 facts_of as (
     select session_id,
@@ -125,7 +130,7 @@ select f.session_id, f.provider, f.realm, f.native_id,
     case when l.parent is not null or k.kind = 'subagent' then 'subagent' when l.origin is not null then 'fork' else 'root' end,
     t.title, t.source,
     coalesce(l.parent, l.origin, l.continued),
-    regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', ''),
+    coalesce(r.root, regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', '')),
     l.via_call_key,
     coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar),
     case when k.cwd_relocated is not null then 'relocated' when k.cwd_record is not null then 'record'
@@ -144,6 +149,7 @@ select f.session_id, f.provider, f.realm, f.native_id,
 from files f
 left join facts_of k using (session_id)
 left join lineage l using (session_id)
+left join roots r using (session_id)
 left join titles t using (session_id)
 left join own o using (session_id)
 left join said s using (session_id)

@@ -75,11 +75,12 @@ select * from mart.sessions;
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why
+--   branch: live, or dead (rewound, replaced)
 create view main.turns as
 select s.provider, s.realm, s.project, t.session_id, t.turn_no, t.native_turn_id, t.trigger, t.prompt_source_id, t.prompt_line_no, t.prompt_child,
     t.started_at, t.ended_at, t.reported_us / 1000.0 as reported_ms, t.wall_us / 1000.0 as wall_ms,
     t.first_token_us / 1000.0 as first_token_ms, t.tool_wall_us / 1000.0 as tool_wall_ms,
-    t.tool_sum_us / 1000.0 as tool_sum_ms, t.status, t.error_class, t.http_status, t.reason
+    t.tool_sum_us / 1000.0 as tool_sum_ms, t.status, t.error_class, t.http_status, t.reason, t.branch
 from mart.turns t
 join mart.sessions s using (session_id);
 
@@ -203,10 +204,12 @@ where not c.is_copy;
 --   human_gate_suspected: a person probably had to act first
 --   is_parallel: another call of the same message ran too
 --   batch_size: calls of the same message
+--   branch: live, or dead (rewound, replaced)
 create view main.tool_latency as
 select s.provider, s.realm, s.project, c.host, c.session_id, c.call_key, c.seq, c.turn_no, c.name, c.mcp_server, c.model, c.status, c.started_at,
     c.latency_us / 1000.0 as latency_ms, c.pair_us / 1000.0 as pair_ms, c.provider_us / 1000.0 as provider_ms,
-    c.wait_us / 1000.0 as wait_ms, c.latency_source, c.latency_quality, c.human_gate_suspected, c.is_parallel, c.batch_size
+    c.wait_us / 1000.0 as wait_ms, c.latency_source, c.latency_quality, c.human_gate_suspected, c.is_parallel, c.batch_size,
+    c.branch
 from mart.tool_calls c
 join mart.sessions s using (session_id)
 where not c.is_copy and c.latency_us is not null;
@@ -214,7 +217,8 @@ where not c.is_copy and c.latency_us is not null;
 -- object: main.model_calls
 -- kind: view
 -- grain: one row per model call
--- about: Usage: input includes cached tokens, output includes reasoning; NULL is not reported.
+-- about: Usage: input includes cached tokens, output includes reasoning; NULL is not reported. Calls of dead branches were made
+--   and are kept, with their branch.
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
@@ -246,12 +250,13 @@ where not c.is_copy and c.latency_us is not null;
 --   stop_reason: why the model stopped
 --   ts: when, as the record says
 --   snapshots_merged: usage snapshots of the call
+--   branch: live, or dead (rewound, replaced)
 create view main.model_calls as
 select s.provider, s.realm, s.project, m.session_id, m.turn_no, m.request_key, m.message_key, m.grain, m.owner, m.model, m.model_is_alias,
     m.input_tokens, m.output_tokens, m.cache_read_tokens, m.cache_creation_5m_tokens, m.cache_creation_1h_tokens,
     m.reasoning_tokens, m.total_tokens, m.usage_status, m.credits, m.original_credits, m.cost_usd, m.cost_basis,
     m.context_ratio, m.context_window, m.duration_us / 1000.0 as duration_ms, m.first_token_us / 1000.0 as first_token_ms,
-    m.stop_reason, m.ts, m.snapshots_merged
+    m.stop_reason, m.ts, m.snapshots_merged, m.branch
 from mart.model_calls m
 join mart.sessions s using (session_id)
 where not m.is_copy;
@@ -389,19 +394,24 @@ select * from facts.rejects;
 -- object: main.conflicts
 -- kind: view
 -- grain: one row per contradiction
--- about: The same id with different content.
+-- about: The same id with different content, in one file or in two.
 -- columns:
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
+--   other_source_id: source of the other side
 --   other_line_no: line of the other side
 --   id_kind: record or tool_result
 --   id: the id both sides carry
 --   digest: blake2b-64 of the stored (masked) content
 --   other_digest: digest of the other side's masked content
 --   rule: the rule that applied
---   resolution: which side is used: this or other
+--   resolution: which side is used: this, other or both
 create view main.conflicts as
-select * from facts.conflicts;
+select source_id, line_no, source_id as other_source_id, other_line_no, id_kind, id, digest, other_digest, rule, resolution
+from facts.conflicts
+union all
+select source_id, line_no, other_source_id, other_line_no, id_kind, id, digest, other_digest, rule, resolution
+from mart.conflicts;
 
 -- object: main.redactions
 -- kind: view
@@ -421,11 +431,14 @@ select * from facts.redactions;
 -- grain: one row per copied record
 -- about: Records that are copies, with their owner.
 -- columns:
+--   session_id: provider[.realm]:native id
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
 --   child: index of the record inside a framed or glued line, else 0
+--   owner_session_id: session of the owner
 --   owner_source_id: source of the owner
 --   owner_line_no: line of the owner
+--   owner_child: index of the owner inside a framed or glued line, else 0
 --   reason: resume, fork, compaction, replay, resend or duplicate_store
 create view main.copies as
 select * from mart.copies;
@@ -459,7 +472,7 @@ select * from mart.loads;
 -- object: main.orphan_results
 -- kind: view
 -- grain: one row per result without a call
--- about: Results whose call no source shows.
+-- about: Results whose call no source shows; copies are left out.
 -- columns:
 --   session_id: provider[.realm]:native id
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
@@ -474,7 +487,8 @@ select * from mart.loads;
 create view main.orphan_results as
 select r.session_id, r.call_key, r.source_id, r.line_no, r.child, r.block, r.result_text, r.result_bytes, r.is_error, r.ts
 from facts.tool_results r
-anti join facts.tool_requests q on q.session_id = r.session_id and q.call_key = r.call_key;
+anti join facts.tool_requests q on q.session_id = r.session_id and q.call_key = r.call_key
+anti join mart.copies c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child;
 
 -- object: main.source_summary
 -- kind: view
@@ -517,7 +531,7 @@ left join (
 -- object: main.last_turn
 -- kind: view
 -- grain: one row per session
--- about: The last turn of each session: its prompt, where it has one, and what followed.
+-- about: The last live turn of each session: its prompt, where it has one, and what followed.
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
@@ -531,7 +545,7 @@ left join (
 --   status: completed, failed, cancelled, superseded or open
 create view main.last_turn as
 with last as (
-    select session_id, max(turn_no) as turn_no from mart.turns group by session_id
+    select session_id, max(turn_no) as turn_no from mart.turns where branch = 'live' group by session_id
 )
 select s.provider, s.realm, s.project, t.session_id, t.turn_no, t.trigger, t.started_at as prompt_at,
     string_agg(f.text, chr(10) order by d.seq) filter (d.kind in ('prompt', 'command', 'shell', 'steer')) as prompt,

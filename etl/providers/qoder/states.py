@@ -28,6 +28,10 @@ SKIPPED: Final[dict[str, str]] = {
 }
 
 
+#: System records that a compaction leaves in the chain.
+BOUNDARIES: Final = ("compact_boundary", "microcompact_boundary")
+
+
 def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterator[Event]]:
     def read(value: dict[str, Any]) -> Iterator[Event]:
         stated = as_str(value.get(name))
@@ -45,7 +49,9 @@ def _directories(value: dict[str, Any]) -> Iterator[Event]:
 
 def _leaf(value: dict[str, Any]) -> Iterator[Event]:
     # a null leaf says that the branch was emptied: it is stated, not absent
-    yield SessionFact("leaf", as_str(value.get("leafUuid")) or "", instant(value.get("timestamp")))
+    leaf = "" if value.get("leafUuid", "absent") is None else as_text(value.get("leafUuid"))
+    if leaf is not None:
+        yield SessionFact("leaf", leaf, instant(value.get("timestamp")))
 
 
 def _worktree(value: dict[str, Any]) -> Iterator[Event]:
@@ -79,7 +85,7 @@ STATES: Final[dict[str, Callable[[dict[str, Any]], Iterator[Event]]]] = {
 def system(value: dict[str, Any]) -> Iterator[Event]:
     """A system record: a compaction boundary, or a notice of some subtype."""
     subtype, content = as_str(value.get("subtype")), as_str(value.get("content"))
-    if subtype in ("compact_boundary", "microcompact_boundary"):
+    if subtype in BOUNDARIES:
         meta = as_dict(value.get("compactMetadata"))
         numbers = {
             key: as_count(meta.get(key)) for key in ("preTokens", "postTokens", "messagesSummarized", "durationMs")

@@ -25,7 +25,7 @@ from etl.events import (
 )
 from etl.grammars.blocks import Part, locate, project, request, result
 from etl.providers.qoder.prompts import Prompt, classify
-from etl.providers.qoder.states import SKIPPED, STATES, attachment, system
+from etl.providers.qoder.states import BOUNDARIES, SKIPPED, STATES, attachment, system
 from etl.shape import as_bool, as_count, as_dict, as_float, as_int, as_money, as_str, as_text, instant
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _ALIASES: Final = frozenset({"auto", "efficient", "performance", "ultimate", "li
 _TOKEN_KEYS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 #: What each record states about the session; a fact is written where it changes.
 _RUNNING: Final = (("cwd", "cwd"), ("version", "version"), ("gitBranch", "branch"), ("entrypoint", "entrypoint"))
+#: What a user record is in the conversation, by the kind of its rows; any other is an aside.
+_PARTS: Final = {**dict.fromkeys(("prompt", "command", "shell", "objective"), "prompt"), "summary": "summary"}
 _SHAPES: Final = frozenset({"user", "assistant", "system", "attachment", *STATES, *SKIPPED})
 
 
@@ -97,9 +99,17 @@ class _Transcript:
             yield from self._chained(record, kind)
         elif kind in STATES:
             yield self._open(record, kind)
-            yield from STATES[kind](value)
+            if kind != "active-leaf" or self._is_own(value):
+                yield from STATES[kind](value)
         else:
             yield Unread(record.line_no, record.child, kind, "skipped" if kind in SKIPPED else "unknown")
+
+    def _is_own(self, value: dict[str, Any]) -> bool:
+        """The leaf of another session, carried along by a fork, says nothing of this one's branches. (A sub-agent's
+        records carry the id of its parent.)
+        """
+        stated = as_text(value.get("sessionId"))
+        return stated is None or self.agent is not None or self.source.session_id(stated) == self.session
 
     def _open(self, record: RecordLike, kind: str, **more: Any) -> RecordOpened:
         value = record.value
@@ -147,7 +157,8 @@ class _Transcript:
 
     def _chained(self, record: RecordLike, kind: str) -> Iterator[Event]:
         value = record.value
-        yield self._open_chained(record, kind, "system")
+        is_boundary = kind == "system" and value.get("subtype") in BOUNDARIES
+        yield self._open_chained(record, kind, "system", part="summary" if is_boundary else "aside")
         yield from self._facts(value)
         yield from system(value) if kind == "system" else attachment(value)
 
@@ -172,7 +183,8 @@ class _Transcript:
         self.objective_seen = self.objective_seen or prompt.kind == "objective"
         key = as_text(value.get("uuid")) or f"~{record.line_no}.{record.child}"
         counted = None if has_result else "direct_user" if _is_direct(value) else "user"
-        yield self._open_chained(record, "user", "user", message_key=key, counted=counted)
+        part = "result" if has_result else _PARTS.get(prompt.kind, "aside")
+        yield self._open_chained(record, "user", "user", part=part, message_key=key, counted=counted)
         yield from self._facts(value)
         yield from self._turn_start(value, prompt)
         yield from _prompt_rows(prompt, parts, decoded=decoded)
@@ -199,17 +211,18 @@ class _Transcript:
         failed = value.get("isApiErrorMessage") is True
         synthetic = failed or model == "<synthetic>"
         stop_reason = as_text(message.get("stop_reason"))
+        text_kind = "error_notice" if failed else "summary" if value.get("isCompactSummary") is True else "text"
         yield self._open_chained(
             record,
             "assistant",
             "assistant",
+            part="summary" if text_kind == "summary" else "answer",
             message_key=key,
             model=None if synthetic else model,
             counted="assistant",
             closes_message=stop_reason is not None,
         )
         yield from self._facts(value)
-        text_kind = "error_notice" if failed else "summary" if value.get("isCompactSummary") is True else "text"
         for part in parts:
             if part.kind in ("text", "thinking"):
                 kind = text_kind if part.kind == "text" else "thinking"
