@@ -142,7 +142,7 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
     records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
     if value is not None and source.claim.container == "messages":
-        records += _messages(value)
+        records += messages_of(value)
     session = source.session_id(provider.native_session(source, records))
     if value is None:
         fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
@@ -152,7 +152,7 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     return Told(source, stats, _owner(source, session, fold) if says_something else None)
 
 
-def _messages(document: dict[str, Any]) -> Iterator[Record]:
+def messages_of(document: dict[str, Any]) -> Iterator[Record]:
     """The messages of a document: children 1, 2, … of its one line."""
     listed = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), ())
     for child, value in enumerate(listed, 1):

@@ -13,17 +13,23 @@ join facts.sources s on s.source_id = r.source_id
 where s.session_id is null and s.store_kind <> 'qoder_audit' and r.session_id in (select session_id from touched);
 
 -- resolve: unelected
--- needs: members, facts.records
+-- needs: touched, facts.records, facts.sources
 -- about: sources whose dialogue, turns and times do not count for a session, because a better source tells of it: the
 --   lowest rank with a message record is elected, with all its sources (the same session may stand in two folders)
 create or replace temp table unelected as
-with contested as (select distinct session_id from members where rank > 0),
+with lower as (select source_id from facts.sources where store_rank(store_kind) > 0),
+contested as (
+    select distinct r.session_id
+    from facts.records r
+    semi join lower using (source_id)
+    where r.session_id in (select session_id from touched)
+),
 talking as (
-    select distinct m.session_id, m.source_id, m.rank
-    from members m
-    semi join facts.records r on r.session_id = m.session_id and r.source_id = m.source_id
-    where m.session_id in (select session_id from contested)
+    select distinct r.session_id, r.source_id
+    from facts.records r
+    where r.session_id in (select session_id from contested)
 )
-select session_id, source_id
-from talking
-qualify rank > min(rank) over (partition by session_id);
+select t.session_id, t.source_id
+from talking t
+join facts.sources s on s.source_id = t.source_id
+qualify store_rank(s.store_kind) > min(store_rank(s.store_kind)) over (partition by t.session_id);

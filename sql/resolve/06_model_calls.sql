@@ -48,7 +48,7 @@ union all
 select * from by_time;
 
 -- resolve: mart.model_calls
--- needs: facts.model_calls, facts.sources, timeline, copied, same_requests
+-- needs: facts.model_calls, facts.sources, timeline, copied, unelected, same_requests
 -- about: one row per model call. Of several snapshots the one with most output tokens wins, then the last; what else they
 --   state is the last that the best source states, credits among it. Of several grains a session and owner keep the
 --   finest; a coarser one that states credits alone stays where no finer one states any (a total that is cumulative). A
@@ -70,7 +70,7 @@ placed as (
             coalesce(x.into_session, m.session_id) as session_id, coalesce(x.into_key, m.request_key) as request_key
         ),
         t.turn_no,
-        c.line_no is not null
+        c.line_no is not null or (u.source_id is not null and m.rank < 5)
             or (x.into_key is null and m.rank >= 5 and m.has_transcript and m.usage_status <> 'reported') as is_copy,
         row_number() over (partition by m.session_id order by m.ts nulls first, m.rel_path, m.line_no, m.child, m.fact_id)
             as place,
@@ -83,6 +83,7 @@ placed as (
         order by session_id, source_id, line_no, child, turn_no desc
     ) t on t.session_id = m.session_id and t.source_id = m.source_id and t.line_no = m.line_no and t.child = m.child
     left join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    left join unelected u on u.session_id = m.session_id and u.source_id = m.source_id
     left join same_requests x on x.session_id = m.session_id and x.request_key = m.request_key and m.rank >= 5
 ),
 best as (
