@@ -61,7 +61,8 @@ def explain(db: str, wanted: str, what: str | None, places: Places) -> Explanati
         session = find_session(connection, wanted)
         if what is None:
             sources = _run(connection, "explain.sources", session=session).drop_columns(["source_id"])
-            statements = _run(connection, "explain.calls", session=session, call=None).drop_columns(["source_id"])
+            statements = _run(connection, "explain.calls", session=session, call=None)
+            statements = statements.drop_columns(["source_id", "child"])
             return Explanation(session, sources, statements)
         told = _run(connection, "explain.calls", session=session, call=what)
         if not len(told) and what.isascii() and what.isdigit():

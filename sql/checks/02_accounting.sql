@@ -35,6 +35,8 @@ from (
     union all select distinct source_id, 'dialogue' from facts.dialogue
     union all select distinct source_id, 'tool_requests' from facts.tool_requests
     union all select distinct source_id, 'tool_results' from facts.tool_results
+    union all select distinct source_id, 'tool_spans' from facts.tool_spans
+    union all select distinct source_id, 'turn_marks' from facts.turn_marks
     union all select distinct source_id, 'model_calls' from facts.model_calls
     union all select distinct source_id, 'session_facts' from facts.session_facts
     union all select distinct source_id, 'events' from facts.events

@@ -40,18 +40,18 @@ with calls as (
     where session_id = $session and ($call is null or call_key = $call)
 ),
 requests as (
-    select c.call_key, q.source_id, q.line_no, q.ts, q.session_id
+    select c.call_key, q.source_id, q.line_no, q.child, q.ts, q.session_id
     from calls c
     join facts.tool_requests q on q.call_key = c.call_key and q.session_id in (c.session_id, c.top)
 ),
 results as (
-    select c.call_key, r.source_id, r.line_no, r.ts, r.session_id,
+    select c.call_key, r.source_id, r.line_no, r.child, r.ts, r.session_id,
         concat_ws(' ', r.status_raw, r.denial, case when r.is_error then 'error' end, 'exit ' || r.exit_code) as outcome
     from calls c
     join facts.tool_results r on r.call_key = c.call_key and r.session_id in (c.session_id, c.top)
 ),
 guesses as (
-    select c.call_key, q.source_id, q.line_no, q.ts, q.session_id, r.line_no as line_to, r.ts as ended
+    select c.call_key, q.source_id, q.line_no, q.child, q.ts, q.session_id, r.line_no as line_to, r.ts as ended
     from calls c
     join facts.tool_requests q on q.session_id = c.session_id and q.name_raw = c.name_raw and q.call_id_source = 'synthesised'
     join facts.tool_results r on r.session_id = q.session_id and r.source_id = q.source_id and r.call_key = q.call_key
@@ -59,20 +59,20 @@ guesses as (
     where contains(c.latency_evidence, 'lines ' || q.line_no || ' and ' || r.line_no || ', ambiguous')
 ),
 evidence as (
-    select call_key, source_id, session_id, line_no, null as line_to, 'request' as what, ts, null::bigint as us, null as outcome
+    select call_key, source_id, session_id, line_no, child, null as line_to, 'request' as what, ts, null::bigint as us, null as outcome
     from requests
     union all
-    select call_key, source_id, session_id, line_no, null, 'result', ts, null, nullif(outcome, '') from results
+    select call_key, source_id, session_id, line_no, child, null, 'result', ts, null, nullif(outcome, '') from results
     union all
-    select q.call_key, q.source_id, q.session_id, q.line_no, r.line_no, 'pair', q.ts,
+    select q.call_key, q.source_id, q.session_id, q.line_no, q.child, r.line_no, 'pair', q.ts,
         case when r.ts >= q.ts then epoch_us(r.ts) - epoch_us(q.ts) end, null
     from requests q
     join results r on r.call_key = q.call_key and r.source_id = q.source_id and r.session_id = q.session_id
     union all
-    select call_key, source_id, session_id, line_no, line_to, 'pair (a guess)', ts, epoch_us(ended) - epoch_us(ts), null
+    select call_key, source_id, session_id, line_no, child, line_to, 'pair (a guess)', ts, epoch_us(ended) - epoch_us(ts), null
     from guesses
     union all
-    select c.call_key, p.source_id, p.session_id, p.line_no, null, p.span, p.started_at, p.duration_us, p.outcome
+    select c.call_key, p.source_id, p.session_id, p.line_no, p.child, null, p.span, p.started_at, p.duration_us, p.outcome
     from calls c
     join facts.tool_spans p on p.call_key = c.call_key and p.session_id in (c.session_id, c.top)
 )
@@ -85,7 +85,7 @@ select c.seq, e.call_key, c.name, e.what, round(e.us / 1000.0, 3) as ms,
         when e.what in ('shell', 'execution') then coalesce(
             c.latency_evidence = 'run log, ' || e.what || ' ended on line ' || e.line_no, false)
     end as gave_latency,
-    s.store_kind, e.line_no, e.line_to, e.ts, e.outcome, s.rel_path as source, e.source_id,
+    s.store_kind, e.line_no, e.child, e.line_to, e.ts, e.outcome, s.rel_path as source, e.source_id,
     c.latency_source, c.latency_quality, round(c.latency_us / 1000.0, 3) as latency_ms, round(c.wait_us / 1000.0, 3) as wait_ms
 from evidence e
 join calls c on c.call_key = e.call_key

@@ -59,11 +59,13 @@ group by all
 order by calls desc, tool;
 
 -- report: qoder.unknown
--- about: record types and content items of Qoder that nobody has described, by version of the CLI and store
-select coalesce(s.tool_version, '(not stated)') as tool_version, s.store_kind, c.unit, c.kind, sum(c.n)::bigint as n,
+-- about: record types and content items of Qoder that nobody has described, by version of the CLI (a
+--   run log's is that of its session) and store
+select coalesce(s.tool_version, m.tool_version, '(not stated)') as tool_version, s.store_kind, c.unit, c.kind, sum(c.n)::bigint as n,
     count(distinct s.source_id) as sources
 from facts.record_census c
 join facts.sources s using (source_id)
+left join mart.sessions m on m.session_id = s.session_id
 where s.provider = 'qoder' and c.disposition = 'unknown' and c.unit in ('record', 'item')
 group by all
 order by tool_version, store_kind, unit desc, kind;

@@ -44,6 +44,29 @@ SKIPPED_ROWS: Final[dict[str, str]] = {
     "fork.agent.finished": "a sub-agent: its own transcript is read",
     "fork.agent.failed": "a sub-agent: its own transcript is read",
 }
+#: Row types that are read, and the method of the adapter that reads each.
+READ_ROWS: Final[dict[str, str]] = {
+    "turn.started": "_turn_started",
+    "turn.finished": "_turn_finished",
+    "model.request.started": "_model_started",
+    "model.response.completed": "_model_completed",
+    "model.request.failed": "_model_failed",
+    "model.request.attempt_failed": "_model_failed",
+    "model.retry_scheduled": "_retry",
+    "tool.requested": "_requested",
+    "tool.execution.started": "_started",
+    "tool.execution.finished": "_finished",
+    "tool.shell.started": "_shell_started",
+    "tool.shell.finished": "_shell_finished",
+    "tool.shell.failed": "_shell_finished",
+    "tool.shell.backgrounded": "_backgrounded",
+    "permission.requested": "_permission_requested",
+    "permission.resolved": "_permission_resolved",
+    "permission.failed": "_permission_resolved",
+    "hook.started": "_hook_started",
+    "hook.finished": "_hook_finished",
+    "compression.progress": "_compression",
+}
 #: The word of ``tool.execution.finished.status`` for what is no error, by what it is.
 _DENIALS: Final[dict[str, str]] = {
     "denied": "denied",
@@ -79,26 +102,7 @@ class _Segment:
         self.requests: dict[str, int | None] = {}
         self.is_first = True
         self.say: Final[dict[str, Callable[[_Row], Iterator[Event]]]] = {
-            "turn.started": self._turn_started,
-            "turn.finished": self._turn_finished,
-            "model.request.started": self._model_started,
-            "model.response.completed": self._model_completed,
-            "model.request.failed": self._model_failed,
-            "model.request.attempt_failed": self._model_failed,
-            "model.retry_scheduled": self._retry,
-            "tool.requested": self._requested,
-            "tool.execution.started": self._started,
-            "tool.execution.finished": self._finished,
-            "tool.shell.started": self._shell_started,
-            "tool.shell.finished": self._shell_finished,
-            "tool.shell.failed": self._shell_finished,
-            "tool.shell.backgrounded": self._backgrounded,
-            "permission.requested": self._permission_requested,
-            "permission.resolved": self._permission_resolved,
-            "permission.failed": self._permission_resolved,
-            "hook.started": self._hook_started,
-            "hook.finished": self._hook_finished,
-            "compression.progress": self._compression,
+            kind: getattr(self, method) for kind, method in READ_ROWS.items()
         }
 
     def read(self, record: RecordLike) -> Iterator[Event]:
@@ -119,7 +123,7 @@ class _Segment:
         opened = row.opened
         opened.chained = chained
         yield opened
-        if chained and self.is_first:
+        if self.is_first:  # whatever the log tells, its session is concluded anew
             self.is_first = False
             name = self.source.rel_path.rpartition("/")[2]
             yield SessionFact("run", run_key(self.source, name.partition(".jsonl")[0]))
