@@ -31,17 +31,24 @@ by_id as (
     ) h on h.top = l.session_id and h.id = l.id
     qualify row_number() over (partition by l.session_id, l.request_key order by h.session_id, h.request_key) = 1
 ),
+in_time as (
+    select session_id as top, session_id, request_key, is_low, ts, ts as place
+    from low anti join by_id using (session_id, request_key) where ts is not null
+    union all
+    select h.top, h.session_id, h.request_key, h.is_low, h.ts, h.ts + interval 50 milliseconds
+    from high h
+    anti join by_id b on b.into_session = h.session_id and b.into_key = h.request_key
+    where h.ts is not null
+),
 by_time as (
-    select l.session_id, l.request_key, h.session_id as into_session, h.request_key as into_key
-    from (select * from low anti join by_id using (session_id, request_key) where ts is not null) l
-    asof join (
-        select session_id, top, request_key, ts + interval 50 milliseconds as written_by, ts
-        from high h
-        anti join by_id b on b.into_session = h.session_id and b.into_key = h.request_key
-        where ts is not null
-    ) h on h.top = l.session_id and h.written_by >= l.ts
-    where h.ts - l.ts <= interval 2 seconds
-    qualify row_number() over (partition by h.session_id, h.request_key order by l.ts desc, l.request_key) = 1
+    select before.session_id, before.request_key, session_id as into_session, request_key as into_key
+    from (
+        select *, lag({'session_id': session_id, 'request_key': request_key, 'is_low': is_low, 'ts': ts}) over (
+            partition by top order by place, is_low desc, session_id, request_key
+        ) as before
+        from in_time
+    )
+    where not is_low and before.is_low and ts - before.ts <= interval 2 seconds
 )
 select * from by_id
 union all
