@@ -1,5 +1,14 @@
+-- resolve: copied
+-- needs: mart.copies, unelected
+-- about: the places of copies, to mark rows with. The same record in a better store and in a worse one is a copy in the
+--   worse one, whichever of them is called its owner
+create or replace temp table copied as
+select distinct source_id, line_no, child
+from mart.copies
+where not (reason = 'duplicate_store' and owner_source_id in (select source_id from unelected));
+
 -- resolve: timeline
--- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, mart.copies, unelected
+-- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, copied, unelected
 -- about: one order for everything a session says. Inside a source the order is that of its lines; the sources of a
 --   session are merged by time, but a source is never reordered (its running latest time is what is compared). Turn
 --   starts of copied records count for no turn of the copy's session; records and turn starts of a source that is not
@@ -13,7 +22,7 @@ with places as (
     union all
     select m.session_id, m.source_id, m.line_no, m.child, -3, m.fact_id, 'start', m.ts
     from facts.turn_marks m
-    anti join mart.copies c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    anti join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
     anti join unelected u on u.session_id = m.session_id and u.source_id = m.source_id
     where m.mark = 'start'
     union all
@@ -46,8 +55,3 @@ window walk as (
         case what when 'start' then 0 when 'record' then 1 when 'dialogue' then 2 else 3 end, fact_id
     rows between unbounded preceding and current row
 );
-
--- resolve: copied
--- needs: mart.copies
--- about: the places of copies, to mark rows with
-create or replace temp table copied as select distinct source_id, line_no, child from mart.copies;
