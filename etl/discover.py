@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from etl.keys import relative_path
 from etl.providers.base import Claim, Root, Source
+from etl.sqlitedb import stamp_with_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +94,10 @@ def discover(provider: Provider, environment: Environment, host: str, named: Seq
             elif entry.problem is not None or _is_new(entry.status, seen):
                 source = _source(provider, host, root, entry, claim, taken)
                 size = 0 if entry.status is None or entry.problem else entry.status.st_size
-                found = Found(source, entry.path, size, entry.problem, _stamp(entry.status), printable(root.path))
+                stamp = _stamp(entry.status)
+                if claim.container == "sqlite":
+                    stamp = stamp_with_sides(entry.path, stamp)
+                found = Found(source, entry.path, size, entry.problem, stamp, printable(root.path))
                 discovery.found.append(found)
                 discovery.walked[found.root] += not entry.is_folder
             else:

@@ -163,6 +163,7 @@ class TurnMark:
 class ModelCall:
     """Usage of one model call as the log states it. ``input_tokens`` includes cached tokens, ``output_tokens``
     includes reasoning (the adapter converts once and says from what). A policy zero is None with ``suppressed``.
+    ``request_id`` is the service's id of the request, by which the stores of one session tell of the same call.
     """
 
     request_key: str
@@ -186,6 +187,7 @@ class ModelCall:
     duration_us: int | None = None
     first_token_us: int | None = None
     stop_reason: str | None = None
+    request_id: str | None = None
 
 
 @dataclass(slots=True)

@@ -10,33 +10,27 @@ import gc
 import os
 import resource
 import sys
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
 from multiprocessing import parent_process
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow.parquet as pq
 
 from etl import providers
 from etl.assemble import Fold
-from etl.decode import decode_line
 from etl.errors import SessionmartError, StoreError
-from etl.events import RecordOpened
-from etl.filebytes import head, open_regular, readable, take, take_again
+from etl.filebytes import head, open_regular, take_again
 from etl.finish import finish
-from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record
 from etl.mask import MASK_VERSION
+from etl.reading import Stats, read_source
 from etl.schema import PARSER_VERSION
 from etl.tables import Buffers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from etl.discover import Found
-    from etl.providers.base import Provider
 
-#: A file's session is told by its first records, at most this much of it.
-HEAD_BYTES: Final = 256 * 1024
 #: Rows are written out after this much source, so that memory does not follow the size of the tree.
 FLUSH_BYTES: Final = 24 * 1024 * 1024
 
@@ -86,13 +80,6 @@ class Extracted:
 
 class _Unstorable(SessionmartError):
     """Gathered rows hold a value that its column cannot hold (an integer over 64 bits, say): a fault of an adapter."""
-
-
-class _Stats(NamedTuple):
-    lines: int | None
-    blank_lines: int | None
-    tail_state: str
-    size: int
 
 
 def extract(found: Sequence[Found], folder: str, label: str, key: bytes, flush_bytes: int | None = None) -> Extracted:
@@ -187,19 +174,19 @@ def _extract_one(item: Found, writer: _Writer) -> None:
         return
     try:
         with stream:
-            stats = _read(item, provider, fold, writer, stream)
+            told = read_source(item, provider, fold, writer.read, stream, writer.folder)
     except (_Unstorable, StoreError):
         raise
     except Exception as error:  # noqa: BLE001 - a fault of an adapter must cost one source, not the load
         writer.drop(before, part)
         _failed(item, writer, _describe(error))
         return
-    if stats is None:
+    if told is None:
         writer.extracted.not_recognised += 1
         return
     writer.extracted.sources += 1
-    writer.extracted.bytes_read += stats[0].size
-    _source_row(item, fold, *stats)
+    writer.extracted.bytes_read += told.stats.size
+    _source_row(replace(item, source=told.source), fold, told.stats, told.session, told.note)
     fold.census.write(writer.buffers, fold.source_id)
     writer.read(0)
 
@@ -214,7 +201,7 @@ def failed_source(item: Found, folder: str, key: bytes, why: str) -> Extracted:
 
 def _failed(item: Found, writer: _Writer, why: str) -> None:
     fold = Fold(item.source, writer.buffers, None, lambda _offset, _length: None)
-    _source_row(item, fold, _Stats(None, None, "failed", item.size), None, why)
+    _source_row(item, fold, Stats(None, None, "failed", item.size), None, why)
     writer.extracted.sources += 1
     writer.extracted.failed += 1
 
@@ -233,93 +220,13 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}{where}"
 
 
-def _read(
-    item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: Any
-) -> tuple[_Stats, str | None] | None:
-    """Reads one source through adapter and fold: its figures and its session; None when it is another's file."""
-    if item.source.claim.container == "json":
-        return _read_document(item, provider, fold, stream)
-    reader = JsonlReader(stream)
-    pulled = iter(reader)
-    head = _first(pulled)
-    records = [record for record in head if isinstance(record, Record)]
-    if not item.source.claim.certain and not _is_recognised(provider, records, must=item.source.claim.sniffed):
-        return None
-    session = item.source.session_id(provider.native_session(item.source, records))
-    feed = _feed(chain(head, pulled), fold, writer)
-    for event in provider.adapt(item.source, session, feed):
-        fold.take(event)
-    for _ in feed:  # an adapter that stops early does not hide the rest
-        pass
-    fold.end()
-    fold.census.blank_lines(reader.blank_lines)
-    return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session
-
-
-def _is_recognised(provider: Provider, records: Sequence[Record], *, must: bool) -> bool:
-    told = provider.recognise(records)
-    return told is True or (told is None and not must)
-
-
-def _first(pulled: Iterator[Record | Defect]) -> list[Record | Defect]:
-    head: list[Record | Defect] = []
-    for item in pulled:
-        head.append(item)
-        if item.offset + item.length >= HEAD_BYTES:
-            break
-    return head
-
-
-def _feed(items: Iterator[Record | Defect], fold: Fold, writer: _Writer) -> Iterator[Record]:
-    """Records for the adapter; defects go to the fold beside it, in file order."""
-    done = 0
-    for item in items:
-        if isinstance(item, Record):
-            fold.begin(item)
-            yield item
-        else:
-            _lost(fold, item)
-        end = item.offset + item.length
-        if end > done:
-            writer.read(end - done)
-            done = end
-
-
-def _lost(fold: Fold, defect: Defect) -> None:
-    place = (defect.line_no, defect.child, defect.offset, defect.length)
-    fold.lost(defect.reason, place, readable(defect.raw), defect.digest, recovered=defect.recovered)
-
-
-def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str | None]:
-    """One JSON document: a single record, or a reject with its reason."""
-    raw, is_whole = take(stream, LINE_CAP + 1)
-    value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
-    records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
-    session = item.source.session_id(provider.native_session(item.source, records))
-    if value is None:
-        fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
-
-    def feed() -> Iterator[Record]:
-        for record in records:
-            fold.begin(record)
-            yield record
-
-    says_something = False
-    for event in provider.adapt(item.source, session, feed()):
-        fold.take(event)
-        says_something = says_something or isinstance(event, RecordOpened)
-    fold.end()
-    stats = _Stats(None, None, "complete" if is_whole else "truncated", len(raw))
-    return stats, session if says_something else None  # a document that says nothing makes no session
-
-
 def _unread(item: Found, fold: Fold, writer: _Writer, reason: str, problem: str) -> None:
     writer.extracted.sources += 1
     fold.lost(reason, (0, 0, 0, item.size), problem, "", recovered=False)
-    _source_row(item, fold, _Stats(None, None, "unread", item.size), None, problem)
+    _source_row(item, fold, Stats(None, None, "unread", item.size), None, problem)
 
 
-def _source_row(item: Found, fold: Fold, stats: _Stats, session: str | None, note: str | None = None) -> None:
+def _source_row(item: Found, fold: Fold, stats: Stats, session: str | None, note: str | None = None) -> None:
     source, claim = item.source, item.source.claim
     native = None if session is None else session.partition(":")[2]
     counted = stats.tail_state not in ("unread", "failed")

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QoderReport:
-    """The Qoder report: its heading, the totals (one row), the sessions they are over, and both as one table."""
+    """The Qoder report: its heading, the totals (one row), the sessions they are over, and both as one table; then the
+    models, the tools with what they took and waited for, and what nobody has described.
+    """
 
     heading: str
     totals: pa.Table
     sessions: pa.Table
     rows: pa.Table
+    models: pa.Table
+    waits: pa.Table
+    unknown: pa.Table
 
 
 def qoder_report(db: str, sessions: int) -> QoderReport:
@@ -33,10 +38,13 @@ def qoder_report(db: str, sessions: int) -> QoderReport:
         totals = _run(connection, "qoder.totals", sessions=sessions)
         listed = _run(connection, "qoder.sessions", sessions=sessions)
         rows = _run(connection, "qoder.rows", sessions=sessions)
+        models = _run(connection, "qoder.models", sessions=sessions)
+        waits = _run(connection, "qoder.waits", sessions=sessions)
+        unknown = _run(connection, "qoder.unknown")
     finally:
         connection.close()
     total = totals.to_pylist()[0]
-    return QoderReport(heading(total["sessions"], total["raw_envelopes"]), totals, listed, rows)
+    return QoderReport(heading(total["sessions"], total["raw_envelopes"]), totals, listed, rows, models, waits, unknown)
 
 
 def heading(sessions: int, raw_envelopes: int) -> str:
@@ -47,4 +55,4 @@ def heading(sessions: int, raw_envelopes: int) -> str:
 
 def _run(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
     statement = next(item.sql for item in load_sql("reports") if item.name == name)
-    return connection.sql(statement.rstrip().rstrip(";"), params=parameters).to_arrow_table()
+    return connection.sql(statement.rstrip().rstrip(";"), params=parameters or None).to_arrow_table()

@@ -81,7 +81,7 @@ _SPEC: Final[dict[str, str]] = {
         model_is_alias:bool input_tokens:i64 output_tokens:i64 cache_read_tokens:i64 cache_creation_5m_tokens:i64
         cache_creation_1h_tokens:i64 reasoning_tokens:i64 total_tokens:i64 usage_status:str credits:dec
         original_credits:dec cost_usd_reported:dec context_ratio:f64 context_window:i64 duration_us:i64
-        first_token_us:i64 stop_reason:str! ts:ts""",
+        first_token_us:i64 stop_reason:str! ts:ts request_id:str!""",
     "session_facts": """@ session_id:str! key:str! value:str! ts:ts""",
     "events": """@ session_id:str! kind:str subtype:str! summary:str! attrs:str! ts:ts""",
     "files_touched": """@ session_id:str! call_key:str! path:str! op:str""",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from etl.errors import UsageError
-from etl.sqlfiles import load_sql
+from etl.lookup import find_session, report_statement
 from etl.store import connect
 
 if TYPE_CHECKING:
@@ -20,31 +19,15 @@ def read_session(db: str, wanted: str) -> Iterator[str]:
     """
     connection = connect(db)
     try:
-        session = _find(connection, wanted)
+        session = find_session(connection, wanted)
         yield from _head(connection, session)
         yield from _body(connection, session)
     finally:
         connection.close()
 
 
-def _statement(name: str) -> str:
-    return next(item.sql for item in load_sql("reports") if item.name == f"session.{name}")
-
-
-def _find(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
-    found = [row[0] for row in connection.execute(_statement("find"), {"wanted": wanted}).fetchall()]
-    if not found:
-        raise UsageError(f"no session key begins with {wanted!r}")
-    exact = [name for name in found if name == wanted or name.partition(":")[2] == wanted]
-    if len(exact) == 1:
-        return str(exact[0])
-    if len(found) > 1:
-        raise UsageError(f"several sessions begin with {wanted!r}: {', '.join(found)}")
-    return str(found[0])
-
-
 def _head(connection: duckdb.DuckDBPyConnection, session: str) -> Iterator[str]:
-    cursor = connection.execute(_statement("head"), {"session": session})
+    cursor = connection.execute(report_statement("session.head"), {"session": session})
     names = [column[0] for column in cursor.description or ()]
     row: tuple[Any, ...] = cursor.fetchone() or ()
     for name, value in zip(names, row, strict=True):
@@ -54,7 +37,9 @@ def _head(connection: duckdb.DuckDBPyConnection, session: str) -> Iterator[str]:
 
 def _body(connection: duckdb.DuckDBPyConnection, session: str) -> Iterator[str]:
     turn = None
-    for _, turn_no, ts, what, label, body in connection.execute(_statement("lines"), {"session": session}).fetchall():
+    for _, turn_no, ts, what, label, body in connection.execute(
+        report_statement("session.lines"), {"session": session}
+    ).fetchall():
         if turn_no != turn:
             turn = turn_no
             yield f"\n--- turn {turn_no}\n"

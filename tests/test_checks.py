@@ -28,7 +28,7 @@ TREES: Final = sorted(FOLDER.glob("*/tree"))
 NOT_HEALTHY: Final = frozenset({"double_encoded_twice"})
 ALONE: Final = frozenset({"example", "forty"})
 
-#: Columns with a closed list of values (tool_spans.span has no row before a log times a call).
+#: Columns with a closed list of values.
 CLOSED: Final = (
     "facts.dialogue role",
     "facts.dialogue kind",
@@ -51,6 +51,7 @@ CLOSED: Final = (
     "facts.content_blocks disposition",
     "facts.merges reason",
     "facts.turn_marks mark",
+    "facts.tool_spans span",
     "mart.copies reason",
     "mart.dialogue branch",
     "mart.tool_calls branch",

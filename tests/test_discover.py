@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 QODER: Final = get("qoder")
 IDE: Final = "SharedClientCache/cli/projects"
+DB: Final = "SharedClientCache/cache/db"
+#: Stores beside the transcripts, and their folders.
+BESIDE: Final = (("qoder_logs", "logs"), ("qoder_audit", "audit"), ("qoder_home_sessions", "sessions"))
 LINE: Final = b'{"type":"user","sessionId":"s","uuid":"u","message":{"content":"Hello"}}\n'
 
 
@@ -52,25 +55,32 @@ def test_the_cli_is_looked_for_in_the_home_and_the_ide_where_the_system_keeps_it
         ("qoder_cn", "cn"): ["/h/.qoder-cn/projects"],
         ("qoder_work", "work"): ["/h/.qoderwork/projects"],
         ("qoder_ide", "ide"): [f"{config}/Qoder/{IDE}", f"{config}/QoderCN/{IDE}"],
+        ("qoder_ide_db", "ide"): [f"{config}/Qoder/{DB}", f"{config}/QoderCN/{DB}"],
+        **{
+            (kind, realm): [f"/h/{folder}/{store}"]
+            for realm, folder in ((None, ".qoder"), ("cn", ".qoder-cn"), ("work", ".qoderwork"))
+            for kind, store in BESIDE
+        },
     }
 
 
 @pytest.mark.parametrize(
-    ("variables", "kind", "realm", "path"),
+    ("variables", "kind", "realm", "projects", "config"),
     [
-        ({"QODER_CONFIG_DIR": "/c"}, "qoder_cli", None, "/c/projects"),
-        ({"QODER_CLI_HOME": "/o"}, "qoder_cli", None, "/o/.qoder/projects"),
-        ({"QODER_PROJECTS_DIR": "/p"}, "qoder_cli", None, "/p"),
-        ({"QODER_PROJECTS_DIR": "/p", "QODER_CONFIG_DIR": "/c"}, "qoder_cli", None, "/p"),
-        ({"QODER_CONFIG_DIR": "/c", "QODER_CLI_HOME": "/o"}, "qoder_cli", None, "/c/projects"),
-        ({"QODERCN_CONFIG_DIR": "/c"}, "qoder_cn", "cn", "/c/projects"),
-        ({"QODERCN_CLI_HOME": "/o"}, "qoder_cn", "cn", "/o/.qoder-cn/projects"),
+        ({"QODER_CONFIG_DIR": "/c"}, "qoder_cli", None, "/c/projects", "/c"),
+        ({"QODER_CLI_HOME": "/o"}, "qoder_cli", None, "/o/.qoder/projects", "/o/.qoder"),
+        ({"QODER_PROJECTS_DIR": "/p"}, "qoder_cli", None, "/p", "/h/.qoder"),
+        ({"QODER_PROJECTS_DIR": "/p", "QODER_CONFIG_DIR": "/c"}, "qoder_cli", None, "/p", "/c"),
+        ({"QODER_CONFIG_DIR": "/c", "QODER_CLI_HOME": "/o"}, "qoder_cli", None, "/c/projects", "/c"),
+        ({"QODERCN_CONFIG_DIR": "/c"}, "qoder_cn", "cn", "/c/projects", "/c"),
+        ({"QODERCN_CLI_HOME": "/o"}, "qoder_cn", "cn", "/o/.qoder-cn/projects", "/o/.qoder-cn"),
     ],
 )
 def test_an_override_moves_its_realm_and_no_other(
-    variables: Mapping[str, str], kind: str, realm: str | None, path: str
+    variables: Mapping[str, str], kind: str, realm: str | None, projects: str, config: str
 ) -> None:
-    assert _roots(**variables) == {**_roots(), (kind, realm): [path]}
+    moved = {(store, realm): [f"{config}/{folder}"] for store, folder in BESIDE}
+    assert _roots(**variables) == {**_roots(), (kind, realm): [projects], **moved}
 
 
 def test_an_empty_override_is_none() -> None:
@@ -92,7 +102,6 @@ CLAIMED: Final = [
     (f"-srv-a/{UUID}/subagents/agent-b7.jsonl", "jsonl", "agent-b7", UUID, "b7"),
     (f"-srv-a/{UUID}/subagents/wave/two/agent-b7.jsonl", "jsonl", "agent-b7", UUID, "b7"),
     (f"-srv-a/{UUID}/subagents/agent-b7.meta.json", "json", "agent-b7", UUID, "b7"),
-    ("-srv-a/transcript/session-a.execution.jsonl", "jsonl", "session-a.execution", None, None),
     ("-srv-a/s1-session.json", "json", "s1", None, None),
     ("s1-session.json", "json", "s1", None, None),
     ("-srv-日本/s1.jsonl", "jsonl", "s1", None, None),
@@ -106,7 +115,6 @@ REFUSED: Final = [
     "ai-stats/s1.jsonl",
     "ai-stats/a/subagents/agent-b7.jsonl",
     "-srv-a/notes/n.jsonl",
-    "-srv-a/s1/state.json",
     "-srv-a/s1/tool-results/t.json",
     "-srv-a/workflows/w.jsonl",
     "-srv-a/s1/agent-b7.jsonl",
@@ -145,6 +153,50 @@ def test_any_other_path_is_not(path: str) -> None:
     assert QODER.claim(PROJECTS, path) is None
 
 
+OTHER_STORES: Final = [
+    # root, path, store kind, container, native id, what it is to a session
+    ("qoder_cli", "-srv-a/transcript/a.execution.jsonl", "qoder_transcript", "jsonl", "a.execution", "session"),
+    ("qoder_cli", "-srv-a/s1/state.json", "qoder_state", "opaque", "s1", "many"),
+    ("qoder_cli", "-srv-a/s1/compression-v2/state.json", "qoder_state", "opaque", "s1", "many"),
+    ("qoder_logs", "sessions/-srv-a/s1/segments/run.jsonl", "qoder_logs", "jsonl", "s1", "log"),
+    ("qoder_logs", "sessions/s1/segments/run.jsonl", "qoder_logs", "jsonl", "s1", "log"),
+    ("qoder_logs", "runs/r-1/manifest.json", "qoder_logs", "json", "r-1", "many"),
+    ("qoder_audit", "audit.jsonl", "qoder_audit", "jsonl", "audit", "many"),
+    ("qoder_home_sessions", "s1.jsonl", "qoder_home_sessions", "jsonl", "s1", "session"),
+    ("qoder_home_sessions", "a/b/c/d/e/s1.json", "qoder_home_sessions", "messages", "s1", "session"),
+    ("qoder_home_sessions", "a/s1-session.json", "qoder_home_sessions", "json", "s1", "session"),
+    ("qoder_cache", "projects/p/conversation-history/t1/t1.jsonl", "qoder_cache", "jsonl", "p/t1", "session"),
+    ("qoder_ide_db", "local.db", "qoder_ide_db", "sqlite", "local", "many"),
+]
+
+
+@pytest.mark.parametrize(("root", "path", "kind", "container", "native", "holds"), OTHER_STORES)
+def test_a_file_of_another_store_is_claimed(
+    root: str, path: str, kind: str, container: str, native: str, holds: str
+) -> None:
+    claim = QODER.claim(Root("/h/x", "/h", root, "cn"), path)
+    assert claim is not None
+    assert (claim.store_kind, claim.container, claim.native_id, claim.holds) == (kind, container, native, holds)
+    assert (claim.realm, claim.certain) == ("cn", True)
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("qoder_logs", "runs/r-1/qodercli.log"),
+        ("qoder_logs", "sessions/-srv-a/s1/run.jsonl"),
+        ("qoder_audit", "old/audit.jsonl"),
+        ("qoder_home_sessions", "a/b/c/d/e/f/s1.json"),
+        ("qoder_home_sessions", "s1.txt"),
+        ("qoder_cache", "projects/p/t1/t1.jsonl"),
+        ("qoder_ide_db", "local.db-wal"),
+        ("qoder_ide_db", "other.db"),
+    ],
+)
+def test_another_file_of_another_store_is_not(root: str, path: str) -> None:
+    assert QODER.claim(Root("/h/x", "/h", root), path) is None
+
+
 @pytest.mark.parametrize("realm", ["cn", "work", "ide"])
 def test_a_claim_has_the_realm_of_its_root(realm: str) -> None:
     claim = QODER.claim(replace(PROJECTS, store_kind=f"qoder_{realm}", realm=realm), "-srv-a/s1.jsonl")
@@ -179,16 +231,26 @@ def test_a_home_is_searched_for_all_realms(tmp_path: Path) -> None:
         f".config/Qoder/{IDE}/task-1.session.execution.jsonl",
         ".qoder/projects/-srv-a/notes/n.jsonl",
         ".qoder/logs/sessions/-srv-a/s1/segments/run.jsonl",
+        ".qoder/cache/projects/p/conversation-history/t1/t1.jsonl",
     )
     found = discover(QODER, Environment(str(tmp_path)), HOST)
     assert _listed(found) == [
+        (".qoder/logs/sessions/-srv-a/s1/segments/run.jsonl", None, True),
         (".qoder/projects/-srv-a/s1.jsonl", None, True),
         (".qoder-cn/projects/-srv-a/s1.jsonl", "cn", True),
         (f".config/Qoder/{IDE}/task-1.session.execution.jsonl", "ide", True),
         (".qoderwork/projects/-srv-a/s1.jsonl", "work", True),
     ]
     assert (found.unclaimed, found.problems) == ({".jsonl": 1}, [])
-    assert len({item.source.source_id for item in found.found}) == 4
+    assert len({item.source.source_id for item in found.found}) == 5
+
+
+def test_the_cache_is_read_by_who_names_it(tmp_path: Path) -> None:
+    cached = ".qoder/cache/projects/p/conversation-history/t1/t1.jsonl"
+    _write(tmp_path, cached)
+    assert _named(tmp_path / ".qoder").found == []
+    (found,) = _named(tmp_path / ".qoder/cache").found
+    assert (found.source.claim.store_kind, found.source.claim.native_id) == ("qoder_cache", "p/t1")
 
 
 def test_a_missing_root_is_normal(tmp_path: Path) -> None:

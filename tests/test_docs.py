@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from etl.providers.qoder import audit, segments, stream
 from etl.providers.qoder.states import SKIPPED, STATES
+from etl.providers.qoder.stores import STORES
 from etl.sqlfiles import tables_markdown
 from etl.store import described
 
@@ -33,4 +35,11 @@ def test_every_column_has_a_meaning_of_its_own() -> None:
 def test_every_known_record_type_of_qoder_stands_in_its_page() -> None:
     page = (DOCS / "providers.md").read_text(encoding="utf-8")
     known = {"user", "assistant", "system", "attachment", *STATES, *SKIPPED}
+    known |= {
+        *segments.SKIPPED_ROWS,
+        *segments.READ_ROWS,
+        *stream.SKIPPED_ROWS,
+        *audit.SKIPPED_EVENTS,
+        *STORES.values(),
+    }
     assert {kind for kind in known if f"`{kind}`" not in page} == set()

@@ -17,7 +17,7 @@ from etl.grammars.blocks import Part, locate, project
 from etl.grammars.inventory import content_inventory
 from etl.jsonl import Record
 from etl.providers.base import Claim, Source
-from etl.providers.qoder.transcript import native_session, recognise
+from etl.providers.qoder.shapes import native_session, recognise
 from tests.loading import HOST, KEY, find
 
 TYPES: Final = (

@@ -33,7 +33,9 @@ ALONE: Final = frozenset({"example", "forty"})
 NAMES: Final = sorted(path.name for path in CASES.iterdir())
 
 _SOURCES: Final = "select source_id from facts.sources where list_contains($paths, rel_path)"
-_SESSIONS: Final = "select session_id from facts.sources where list_contains($paths, rel_path)"
+_SESSIONS: Final = (
+    "select session_id from facts.sources where list_contains($paths, rel_path) and session_id is not null"
+)
 
 Rows = list[tuple[Any, ...]]
 

@@ -82,6 +82,7 @@ class Fold:
         self.tool_version: str | None = None
         self.users = self.direct_users = self.thinking = 0
         self.assistant_keys: set[tuple[str, str]] = set()
+        self.sessions: set[str] = set()
         self._messages: dict[tuple[str, str], Message] = {}
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._usage: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
@@ -172,6 +173,7 @@ class Fold:
         if event.message_key is not None and event.role == "assistant":
             self._message = self._messages.setdefault((event.session_id, event.message_key), Message())
         if event.chained:
+            self.sessions.add(event.session_id)
             self.rows.record(event)
 
     def _is_told(self, event: RecordOpened, blocks: list[ContentBlock]) -> bool:

@@ -53,12 +53,12 @@ class Rows:
 
     def _slot(self, at: RecordOpened, table: str, block: int | None) -> int:
         """The place of a row inside its line. Rows that are no content item are numbered per table."""
-        if block is not None:
-            return at.child << CHILD_SHIFT | (block + 1) << BLOCK_SHIFT
-        ordinal = self._ordinals[table] = self._ordinals.get(table, -1) + 1
         if at.row_key is not None:
             buffer = self.buffers[table]
             buffer.row_keys[len(buffer)] = at.row_key
+        if block is not None:
+            return at.child << CHILD_SHIFT | (block + 1) << BLOCK_SHIFT
+        ordinal = self._ordinals[table] = self._ordinals.get(table, -1) + 1
         return at.child << CHILD_SHIFT | ordinal
 
     def record(self, at: RecordOpened) -> None:
@@ -247,6 +247,7 @@ class Rows:
             event.owner,
             *usage_values(event),
             at.ts,
+            event.request_id,
         )
 
     def session_fact(self, at: RecordOpened, event: SessionFact) -> None:

@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from etl.cli.explain import explain
 from etl.cli.inspect import doctor, status, verify
 from etl.cli.load import demo, load
 from etl.cli.read import check, providers, report, schema, show, sql
@@ -40,7 +41,7 @@ def main() -> None:
     """
 
 
-for _command in (load, report, sql, show, status, check, verify, providers, doctor, schema, demo):
+for _command in (load, report, sql, show, explain, status, check, verify, providers, doctor, schema, demo):
     main.add_command(_command)
 
 

@@ -78,7 +78,7 @@ def _request(
         version=etl.__version__,
         state=state_path(),
         providers=names,
-        roots=_named_roots(roots),
+        roots=named_roots(roots),
         jobs=jobs or os.cpu_count() or 1,
         full=full,
     )
@@ -90,7 +90,8 @@ def _this_host() -> str:
     return socket.gethostname() or "localhost"
 
 
-def _named_roots(roots: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def named_roots(roots: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The paths of ``--root PROVIDER=PATH`` by provider. Raises UsageError for one that names neither."""
     from etl import providers
 
     named: dict[str, tuple[str, ...]] = {}

@@ -27,7 +27,8 @@ _REPORTS = ("qoder",)
 def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
     """Print a report; without a NAME, list them.
 
-    json, jsonl and csv give one table: the row of kind total first, then the sessions.
+    json, jsonl and csv give one table: the row of kind total first, then the sessions. For people there follow the
+    models, the tools with what they took and waited for, and records nobody has described, by version.
 
     \b
     Example:
@@ -44,8 +45,15 @@ def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
     if fmt in ("table", "markdown"):
         emit([f"{found.heading}\n\n"])
         emit_table(found.totals, fmt)
-        emit(["\n"])
-        emit_table(found.sessions, fmt)
+        for title, part in (
+            ("", found.sessions),
+            ("Models", found.models),
+            ("Tools: execution and waits", found.waits),
+            ("Unknown records by version", found.unknown),
+        ):
+            if len(part) or not title:
+                emit([f"\n{title}\n\n" if title else "\n"])
+                emit_table(part, fmt)
     else:
         emit_table(found.rows, fmt)
     return EXIT_OK

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from etl.events import ContentBlock, Event
+    from etl.sqlitedb import DbTable
 
 
 class RecordLike(Protocol):
@@ -65,9 +66,11 @@ class Claim:
     """A path that the provider's grammar recognises as one of its files.
 
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
-    is ``jsonl`` or ``json`` (one document). ``certain`` is False where only the shape of the name speaks for it:
-    records that tell of something else deny it. ``sniffed`` is True where not even the name does: the records must
-    confirm it.
+    is ``jsonl``, ``json`` (one document), ``messages`` (a document that holds a list of messages: a record each, as
+    children of the document), ``sqlite`` or ``opaque`` (never read: it may be encrypted). ``certain`` is False where
+    only the shape of the name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not
+    even the name does: the records must confirm it. ``holds`` says what the file is to a session: ``session`` (it is
+    one, even when empty), ``log`` (it belongs to one, if its records tell of it) or ``many`` (its records name theirs).
     """
 
     store_kind: str
@@ -78,6 +81,7 @@ class Claim:
     agent: str | None = None
     certain: bool = True
     sniffed: bool = False
+    holds: str = "session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,9 @@ class Provider:
     - ``adapt(source, session, records)``: the adapter; ``session`` is the session key of the file.
     - ``inventory(record)``: the content items of a message record, walked without the projector; None if the
       provider's messages are not made of blocks.
+    - ``settle(claim, records)``: a claim that is not certain, as the first records settle it (which of the provider's
+      stores they are of); None if there is one kind of store.
+    - ``tables``: what is read of its SQLite files, an allow-list.
     """
 
     name: str
@@ -121,3 +128,5 @@ class Provider:
     native_session: Callable[[Source, Sequence[RecordLike]], str]
     adapt: Callable[[Source, str, Iterator[RecordLike]], Iterator[Event]]
     inventory: Callable[[Mapping[str, Any]], Iterator[ContentBlock]] | None = None
+    settle: Callable[[Claim, Sequence[RecordLike]], Claim] | None = None
+    tables: tuple[DbTable, ...] = ()

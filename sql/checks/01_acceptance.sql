@@ -114,18 +114,20 @@ where d.role = 'assistant' and length(q.args) > 2;
 -- check: ac6_calls_pair_once
 -- severity: broken
 -- about: a result whose call is known belongs to exactly one call, and a pair's latency is result time minus request time
+--   (one in a run log or the audit trail may be that of a sub-agent's call, or of a session that no other source shows)
 select r.source_id, 'line ' || r.line_no || ': call ' || r.call_key || ' is there ' || count(c.call_key) || ' times' as detail
 from facts.tool_results r
 semi join facts.tool_requests q on q.session_id = r.session_id and q.call_key = r.call_key
+join facts.sources s on s.source_id = r.source_id
 left join mart.tool_calls c on c.session_id = r.session_id and c.call_key = r.call_key
-group by r.source_id, r.line_no, r.call_key, r.fact_id
-having count(c.call_key) <> 1
+group by r.source_id, r.line_no, r.call_key, r.fact_id, s.store_kind
+having count(c.call_key) > 1 or (count(c.call_key) = 0 and store_rank(s.store_kind) < 6)
 union all
 select q.source_id, 'line ' || q.line_no || ': latency of call ' || c.call_key || ' is not its pair'
 from mart.tool_calls c
 join facts.tool_requests q on q.session_id = c.session_id and q.fact_id = c.request_fact_id
 join facts.tool_results r on r.session_id = c.session_id and r.fact_id = c.result_fact_id
-where c.latency_source in ('pair', 'batch')
+where c.latency_source in ('pair', 'batch') and starts_with(c.latency_evidence, 'lines')
   and c.latency_us is distinct from epoch_us(r.ts) - epoch_us(q.ts);
 
 -- check: ac6_files_are_attributed
@@ -133,6 +135,7 @@ where c.latency_source in ('pair', 'batch')
 -- about: every call that reads, writes or edits the path it names has its row of files_touched
 select q.source_id, 'line ' || q.line_no || ': ' || q.name || ' of a path without files_touched' as detail
 from facts.tool_requests q
+semi join mart.tool_calls c on c.session_id = q.session_id and c.request_fact_id = q.fact_id
 anti join mart.files_touched f on f.session_id = q.session_id and f.call_key = q.call_key
 where q.name in ('Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit') and q.target_path is not null;
 

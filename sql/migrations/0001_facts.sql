@@ -446,6 +446,7 @@ create table facts.turn_marks (
 --   first_token_us: time to the first token, microseconds
 --   stop_reason: why the model stopped
 --   ts: when, as the record says
+--   request_id: the service's id of the request, by which two stores tell of the same call
 create table facts.model_calls (
     fact_id ubigint,
     source_id varchar,
@@ -476,7 +477,8 @@ create table facts.model_calls (
     duration_us bigint,
     first_token_us bigint,
     stop_reason varchar,
-    ts timestamptz
+    ts timestamptz,
+    request_id varchar
 );
 
 -- object: facts.session_facts

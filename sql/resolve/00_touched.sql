@@ -2,16 +2,16 @@
 -- needs: facts.records, facts.session_facts, mart.copies, mart.conflicts, mart.session_links, changed
 -- about: the sessions to resolve. The loader makes the table `changed(session_id)` first: the sessions of every source whose
 --   rows or state differ from before. A session is concluded together with those it is related to (copies, parents and
---   sub-agents, forks, continuations, the same record in both), in both directions: a new earlier copy moves ownership.
---   What the store says of relations before this load counts too: whose owner went away must be concluded anew. No row of
---   mart becomes a row of mart by that.
+--   sub-agents, forks, continuations, process runs, the same record in both), in both directions: a new earlier copy moves
+--   ownership. What the store says of relations before this load counts too: whose owner went away must be concluded anew.
+--   No row of mart becomes a row of mart by that.
 create or replace temp table related as
 with told as (
     select distinct session_id as a, origin_session_id as b
     from facts.records
     where origin_session_id is not null and origin_session_id <> session_id
     union
-    select distinct session_id, value from facts.session_facts where key in ('parent', 'forked_from', 'continues')
+    select distinct session_id, value from facts.session_facts where key in ('parent', 'forked_from', 'continues', 'run')
     union
     select session_id, other_session_id from mart.session_links
     union

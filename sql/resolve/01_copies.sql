@@ -30,7 +30,7 @@ named as (
     where origin_session_id <> session_id and origin_uuid is not null and session_id in (select session_id from touched)
 )
 select r.session_id, split_part(r.session_id, ':', 1) as world, r.source_id, r.line_no, r.child, r.native_uuid, r.role, r.ts,
-    s.rel_path, case when r.origin_session_id <> r.session_id then r.origin_session_id end as origin_session_id,
+    s.rel_path, store_rank(s.store_kind) as rank, case when r.origin_session_id <> r.session_id then r.origin_session_id end as origin_session_id,
     coalesce(r.origin_uuid, r.native_uuid) as origin_uuid
 from facts.records r
 join facts.sources s using (source_id)
@@ -103,7 +103,8 @@ where round = (select max(round) from jump);
 -- about: records that share an identity, with the owner of it. An id of 32 characters or more is the same record in every
 --   session of its world (provider and realm) when the times agree too; shorter ones say so only where a session names its
 --   origin. The owner is what was copied from nowhere, then the earliest; copies keep the time of their original, so it is next
---   the record of the session that began to say things of its own first, then by path, line and child.
+--   the record of the session that began to say things of its own first, then of the better store, then by path, line
+--   and child.
 create or replace temp table shared as
 with members as (
     select s.*, l.label, l.is_origin_loaded,
@@ -134,7 +135,7 @@ placed as (
     left join began using (session_id)
     window same_record as (
         partition by class
-        order by is_origin_loaded, ts nulls last, own_start nulls first, rel_path, source_id, line_no, child
+        order by is_origin_loaded, ts nulls last, own_start nulls first, rank, rel_path, source_id, line_no, child
     )
 )
 select class, nth, session_id, source_id, line_no, child, native_uuid, owner.session_id as owner_session_id,

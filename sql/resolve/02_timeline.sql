@@ -1,16 +1,30 @@
+-- resolve: copied
+-- needs: mart.copies, unelected
+-- about: the places of copies, to mark rows with. The same record in a better store and in a worse one is a copy in the
+--   worse one, whichever of them is called its owner
+create or replace temp table copied as
+select distinct source_id, line_no, child
+from mart.copies
+where session_id in (select session_id from touched)
+    and not (reason = 'duplicate_store' and owner_source_id in (select source_id from unelected));
+
 -- resolve: timeline
--- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, mart.copies
+-- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, copied, unelected
 -- about: one order for everything a session says. Inside a source the order is that of its lines; the sources of a
 --   session are merged by time, but a source is never reordered (its running latest time is what is compared). Turn
---   starts of copied records count for no turn of the copy's session.
+--   starts of copied records count for no turn of the copy's session; records and turn starts of a source that is not
+--   elected neither.
 create or replace temp table timeline as
 with places as (
-    select session_id, source_id, line_no, child, -2 as rank_in_record, null::ubigint as fact_id, 'record' as what, ts
-    from facts.records
+    select r.session_id, r.source_id, r.line_no, r.child, -2 as rank_in_record, null::ubigint as fact_id, 'record' as what,
+        r.ts
+    from facts.records r
+    anti join unelected u on u.session_id = r.session_id and u.source_id = r.source_id
     union all
     select m.session_id, m.source_id, m.line_no, m.child, -3, m.fact_id, 'start', m.ts
     from facts.turn_marks m
-    anti join mart.copies c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    anti join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    anti join unelected u on u.session_id = m.session_id and u.source_id = m.source_id
     where m.mark = 'start'
     union all
     select session_id, source_id, line_no, child, coalesce(block, -1), fact_id, 'dialogue', ts
@@ -42,9 +56,3 @@ window walk as (
         case what when 'start' then 0 when 'record' then 1 when 'dialogue' then 2 else 3 end, fact_id
     rows between unbounded preceding and current row
 );
-
--- resolve: copied
--- needs: mart.copies
--- about: the places of copies, to mark rows with
-create or replace temp table copied as
-select distinct source_id, line_no, child from mart.copies where session_id in (select session_id from touched);

@@ -1,23 +1,30 @@
 -- resolve: paired
--- needs: timeline, copied, dead, facts.tool_requests, facts.tool_results, facts.sources
--- about: each call with its first request and its first result. pair_us is taken inside one source only. A result that
---   stands before its call, or ends before it, times nothing.
+-- needs: timeline, copied, dead, adopted, members, facts.tool_requests, facts.tool_results, facts.sources
+-- about: each call with its first request and its first result, of the best source that has one. pair_us is taken inside
+--   one source only. A result that stands before its call, or ends before it, times nothing.
 create or replace temp table paired as
 with request as (
-    select q.*, t.seq, t.turn_no, s.host, s.rel_path, c.line_no is not null as is_copy, x.line_no is not null as is_dead
+    select q.* replace (coalesce(a.owner, q.session_id) as session_id), t.seq, t.turn_no, s.host, s.rel_path,
+        store_rank(s.store_kind) as request_rank,
+        c.line_no is not null as is_copy, x.line_no is not null as is_dead
     from facts.tool_requests q
     join timeline t on t.what = 'call' and t.session_id = q.session_id and t.fact_id = q.fact_id
     join facts.sources s on s.source_id = q.source_id
     left join copied c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
     left join dead x on x.source_id = q.source_id and x.line_no = q.line_no and x.child = q.child
-    qualify row_number() over (partition by q.session_id, q.call_key order by is_copy, t.seq) = 1
+    left join adopted a on a.session_id = q.session_id and a.call_key = q.call_key
+    where not is_guess(s.store_kind, q.call_id_source) and q.session_id in (select session_id from members)
+    qualify row_number() over (
+        partition by coalesce(a.owner, q.session_id), q.call_key order by is_copy, store_rank(s.store_kind), t.seq
+    ) = 1
 ),
 results as (
-    select r.*, s.rel_path,
+    select r.* replace (coalesce(a.owner, r.session_id) as session_id), s.rel_path, store_rank(s.store_kind) as rank,
         count(*) over (partition by r.session_id, r.call_key, r.source_id) as results_here,
         count(distinct (r.digest, r.is_error)) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
     from facts.tool_results r
     join facts.sources s using (source_id)
+    left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
     where r.session_id in (select session_id from touched)
 )
 select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id, r.fact_id as result_fact_id,
@@ -27,7 +34,7 @@ select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id,
     q.source_id, q.line_no as request_line, r.line_no as result_line, q.ts as request_ts, r.ts as result_ts,
     q.source_id = r.source_id as is_one_source,
     r.result_bytes, r.is_error, r.exit_code, r.status_raw, r.denial, r.provider_us, r.images,
-    r.results_here, r.digests_here,
+    r.results_here, r.digests_here, r.rank as result_rank, q.request_rank,
     case when q.source_id = r.source_id and r.ts >= q.ts then epoch_us(r.ts) - epoch_us(q.ts) end as pair_us,
     case
         when q.source_id = r.source_id and r.ts < q.ts and (r.line_no, r.child) < (q.line_no, q.child) then 'result_before_call'
@@ -41,8 +48,25 @@ left join (
     qualify row_number() over (partition by session_id, call_key, source_id order by line_no, child, block, fact_id) = 1
 ) r on r.session_id = q.session_id and r.call_key = q.call_key
 qualify row_number() over (
-    partition by q.session_id, q.call_key order by is_one_source desc nulls last, r.ts nulls last, r.rel_path, r.line_no
+    partition by q.session_id, q.call_key
+    order by is_one_source desc nulls last, r.rank nulls last, r.ts nulls last, r.rel_path, r.line_no
 ) = 1;
+
+-- resolve: said_elsewhere
+-- needs: paired, adopted, facts.tool_results, facts.sources
+-- about: what run logs and the audit trail say of how a call ended, the run log first: it fills what the result that was
+--   taken leaves open
+create or replace temp table said_elsewhere as
+select coalesce(a.owner, r.session_id) as session_id, r.call_key,
+    arg_min(r.is_error, (store_rank(s.store_kind), s.rel_path, r.line_no)) filter (r.is_error is not null) as is_error,
+    arg_min(r.exit_code, (store_rank(s.store_kind), s.rel_path, r.line_no)) filter (r.exit_code is not null) as exit_code,
+    arg_min(r.denial, (store_rank(s.store_kind), s.rel_path, r.line_no)) filter (r.denial is not null) as denial,
+    bool_or(r.status_raw = 'backgrounded') as is_background
+from facts.tool_results r
+join facts.sources s on s.source_id = r.source_id
+left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
+where store_rank(s.store_kind) >= 6 and r.session_id in (select session_id from touched)
+group by all;
 
 -- resolve: flushed
 -- needs: paired
@@ -54,7 +78,7 @@ from (
     select session_id, call_key, result_ts,
         lag(result_ts) over results as before_ts, lead(result_ts) over results as after_ts
     from paired
-    where batch_key is not null and result_ts is not null
+    where batch_key is not null and result_ts is not null and is_one_source
     window results as (partition by session_id, source_id, batch_key order by result_ts, result_line, call_key)
 )
 where epoch_us(result_ts) - epoch_us(before_ts) <= 250000 or epoch_us(after_ts) - epoch_us(result_ts) <= 250000;
@@ -70,22 +94,16 @@ where d.kind = 'notice' and starts_with(d.text, '[Request interrupted')
 group by all;
 
 -- resolve: mart.tool_calls
--- needs: paired, flushed, closing, facts.tool_spans, facts.model_calls, mart.session_links
+-- needs: paired, flushed, closing, spans, logged_pairs, said_elsewhere, facts.model_calls, mart.session_links
 -- about: status and best latency of each call, by one rule for all providers: execution, provider duration, own start and
---   end, own pair, bound of the batch. A call without a result has no latency. A denied call's time is a human wait: it
---   is kept, and percentiles leave it out.
+--   end, own pair (first of transcript, run log, audit trail), bound of the batch. Execution is what a log times directly
+--   (exact), else its own request and result without what a person took (good, and a bound in a parallel group, whose
+--   results are written together; a denied call ran never). A call without a result has no latency, unless a log timed
+--   it. A denied call's time is a human wait: it is kept, and percentiles leave it out.
 delete from mart.tool_calls where session_id in (select session_id from touched);
 
 insert into mart.tool_calls
-with spans as (
-    select session_id, call_key,
-        sum(duration_us) filter (span in ('execution', 'shell')) as execution_us,
-        sum(duration_us) filter (span in ('wait_permission', 'wait_human', 'wait_queue')) as wait_us
-    from facts.tool_spans
-    where session_id in (select session_id from touched)
-    group by all
-),
-models as (
+with models as (
     select session_id, message_key, any_value(model order by model) as model
     from facts.model_calls
     where session_id in (select session_id from touched) and model is not null
@@ -97,14 +115,40 @@ children as (
     where relation = 'subagent' and via_call_key is not null
     group by all
 ),
+log_pairs as (
+    select * from logged_pairs where rank = 6
+    qualify row_number() over (partition by session_id, call_key order by rel_path, source_id, line_no) = 1
+),
+audit_pairs as (
+    select * from logged_pairs where rank = 9
+    qualify row_number() over (partition by session_id, call_key order by is_guess, rel_path, source_id, line_no) = 1
+),
 judged as (
-    select p.*, s.execution_us, s.wait_us, m.model, l.session_id as child_session_id,
-        count(*) over (partition by p.session_id, p.source_id, p.batch_key) as calls_in_batch,
+    select p.* replace (
+            coalesce(p.is_error, e.is_error) as is_error, coalesce(p.exit_code, e.exit_code) as exit_code,
+            coalesce(p.denial, e.denial) as denial
+        ),
+        s.span, s.execution_us, s.started_at as span_start, s.ended_at as span_end, s.line_no as span_line, s.wait_us,
+        g.us as log_us, g.line_no as log_line, g.result_line as log_result_line,
+        greatest(0, g.us - coalesce(s.human_us, 0)) as log_execution_us, s.human_us,
+        a.us as audit_us, a.line_no as audit_line, a.result_line as audit_result_line, a.is_guess,
+        m.model, l.session_id as child_session_id,
+        greatest(
+            count(*) over (partition by p.session_id, p.source_id, p.batch_key), coalesce(g.calls_in_batch, 1)
+        ) as calls_in_batch,
         f.call_key is not null as is_flushed,
-        call_status(p.result_fact_id is not null, p.is_error, p.exit_code, p.denial, p.status_raw, c.last_seq > p.seq)
-            as status
+        call_status(
+            p.result_fact_id is not null, coalesce(p.is_error, e.is_error), coalesce(p.exit_code, e.exit_code),
+            coalesce(p.denial, e.denial),
+            case when e.is_background or s.is_background then 'backgrounded'
+                when p.result_rank >= 6 and s.is_aborted then 'interrupted' else p.status_raw end,
+            c.last_seq > p.seq or coalesce(s.is_aborted, false)
+        ) as status
     from paired p
     left join spans s on s.session_id = p.session_id and s.call_key = p.call_key
+    left join log_pairs g on g.session_id = p.session_id and g.call_key = p.call_key
+    left join audit_pairs a on a.session_id = p.session_id and a.call_key = p.call_key
+    left join said_elsewhere e on e.session_id = p.session_id and e.call_key = p.call_key
     left join models m on m.session_id = p.session_id and m.message_key = p.message_key
     left join flushed f on f.session_id = p.session_id and f.call_key = p.call_key
     left join closing c on c.session_id = p.session_id and c.turn_no = p.turn_no
@@ -113,29 +157,46 @@ judged as (
 timed as (
     select *,
         case
-            when result_fact_id is null and execution_us is null then 'none'
-            when execution_us is not null then 'execution'
+            when execution_us is not null then 'span'
+            when result_fact_id is null then 'none'
+            when log_us is not null and status not in ('denied', 'cancelled') then 'log'
             when provider_us is not null then 'provider_duration'
-            when pair_us is null then 'none'
-            when is_flushed and calls_in_batch > 1 then 'batch'
-            else 'pair'
-        end as source
+            when pair_us is not null and is_flushed and calls_in_batch > 1 then 'batch'
+            when pair_us is not null then 'pair'
+            when log_us is not null then 'log_pair'
+            when audit_us is not null then 'audit'
+            else 'none'
+        end as how
     from judged
 )
 select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name, name_raw, mcp_server, result_bytes,
-    is_error, exit_code, status, request_ts, result_ts,
-    case source when 'execution' then execution_us when 'provider_duration' then provider_us when 'none' then null
-        else pair_us end as latency_us,
-    source,
+    is_error, exit_code, status,
+    case how when 'span' then span_start else request_ts end, case how when 'span' then span_end else result_ts end,
+    case how when 'span' then execution_us when 'log' then log_execution_us when 'provider_duration' then provider_us
+        when 'log_pair' then log_us when 'audit' then audit_us when 'none' then null else pair_us end as latency_us,
+    case how when 'span' then 'execution' when 'log' then 'execution' when 'log_pair' then 'pair' when 'audit' then 'pair'
+        else how end as source,
     case
-        when source = 'none' then 'none'
-        when source = 'batch' or status = 'background' then 'bound'
-        when source in ('execution', 'provider_duration') then 'exact'
+        when how = 'none' then 'none'
+        when how = 'batch' or status = 'background' then 'bound'
+        when how = 'log' and calls_in_batch > 1 then 'bound'
+        when how in ('span', 'provider_duration') then 'exact'
         else 'good'
     end,
-    case when source in ('pair', 'batch') then 'lines ' || request_line || ' and ' || result_line end,
-    pair_us, provider_us, wait_us,
-    is_human_gate(name, status, source, case source when 'none' then null else pair_us end, provider_us),
+    case how
+        when 'span' then 'run log, ' || span || ' ended on line ' || span_line
+        when 'log' then 'run log, requested to finished, lines ' || log_line || ' and ' || log_result_line
+            || case when human_us > 0 then ', without what a person took' else '' end
+        when 'log_pair' then 'run log, lines ' || log_line || ' and ' || log_result_line
+        when 'audit' then 'audit trail, lines ' || audit_line || ' and ' || audit_result_line
+            || case when is_guess then ', ambiguous: no call id' else '' end
+        when 'pair' then case request_rank when 6 then 'run log, ' when 9 then 'audit trail, ' else '' end
+            || 'lines ' || request_line || ' and ' || result_line
+        when 'batch' then 'lines ' || request_line || ' and ' || result_line
+    end,
+    coalesce(pair_us, log_us, case when result_fact_id is not null then audit_us end), provider_us, wait_us,
+    is_human_gate(name, status, case how when 'span' then 'execution' when 'log' then 'execution' when 'audit' then 'pair'
+        when 'log_pair' then 'pair' else how end, case how when 'none' then null else pair_us end, provider_us),
     batch_key is not null and calls_in_batch > 1,
     batch_key, case when batch_key is null then 1 else calls_in_batch end,
     case when lag(status) over same_call = 'error' then lag(call_key) over same_call end,

@@ -14,6 +14,12 @@ with starts as (
     join facts.turn_marks m on m.session_id = t.session_id and m.fact_id = t.fact_id
     where t.what = 'start'
 ),
+ends as (
+    select session_id, native_turn_id, max(reported_us) as reported_us
+    from facts.turn_marks
+    where mark = 'end' and native_turn_id is not null and session_id in (select session_id from touched)
+    group by all
+),
 extent as (
     select t.session_id, t.turn_no, min(t.ts) as first_ts, max(t.ts) as last_ts
     from timeline t
@@ -49,7 +55,7 @@ tools as (
     group by all
 )
 select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown'), s.source_id, s.line_no, s.child,
-    coalesce(s.ts, e.first_ts), e.last_ts, s.reported_us,
+    coalesce(s.ts, e.first_ts), e.last_ts, coalesce(s.reported_us, n.reported_us),
     epoch_us(e.last_ts) - epoch_us(coalesce(s.ts, e.first_ts)), s.first_token_us, tools.wall_us, tools.sum_us,
     case
         when c.last_seq is not null then 'cancelled'
@@ -62,10 +68,11 @@ select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown')
     s.error_class, s.http_status, s.reason, case when x.line_no is null then 'live' else 'dead' end
 from starts s
 left join dead x on x.source_id = s.source_id and x.line_no = s.line_no and x.child = s.child
-left join extent e using (session_id, turn_no)
-left join said using (session_id, turn_no)
-left join stopped using (session_id, turn_no)
-left join tools using (session_id, turn_no)
-left join closing c using (session_id, turn_no)
+left join extent e on e.session_id = s.session_id and e.turn_no = s.turn_no
+left join ends n on n.session_id = s.session_id and n.native_turn_id = s.native_turn_id
+left join said on said.session_id = s.session_id and said.turn_no = s.turn_no
+left join stopped on stopped.session_id = s.session_id and stopped.turn_no = s.turn_no
+left join tools on tools.session_id = s.session_id and tools.turn_no = s.turn_no
+left join closing c on c.session_id = s.session_id and c.turn_no = s.turn_no
 where s.session_id in (select session_id from touched)
 order by s.session_id, s.turn_no;

@@ -31,23 +31,26 @@ where line <> ''
 qualify row_number() over (partition by session_id order by rank) = 1;
 
 -- resolve: mart.sessions
--- needs: stated, roots, titles, dead, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
--- about: one row per session. What a dead branch said is not counted, its calls and usage are; it is as done as its last live
---   turn. Start and end are the first and last instant of its own message records: copies, state rows
---   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar.
+-- needs: members, unelected, stated, roots, titles, dead, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns,
+--   mart.session_links
+-- about: one row per session. What a dead branch said is not counted, its calls and usage are; it is as done as its last
+--   live turn. Start and end are the first and last instant of its own message records: copies, state rows
+--   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar,
+--   manifest of its process run (its version too, where the transcript says "unknown").
 --   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
 
 insert into mart.sessions
 with files as (
-    select session_id, any_value(provider order by rel_path) as provider, any_value(realm order by rel_path) as realm,
-        any_value(native_session_id order by rel_path) as native_id, list_sort(list(distinct host)) as hosts,
+    select m.session_id, any_value(provider order by rel_path) as provider, any_value(realm order by rel_path) as realm,
+        coalesce(any_value(native_session_id order by rel_path), regexp_replace(m.session_id, '^[^:]*:', '')) as native_id,
+        list_sort(list(distinct host)) as hosts,
         count(*) as sources, sum(rejected_lines) as rejected_lines,
         case when bool_or(source_state = 'present') then 'present' when bool_and(source_state = 'gone') then 'gone'
             else 'suspicious' end as source_state
-    from facts.sources
-    where session_id in (select session_id from touched)
-    group by session_id
+    from members m
+    join facts.sources s on s.source_id = m.source_id
+    group by m.session_id
 ),
 own as (
     select r.session_id, min(r.ts) as started_at, max(r.ts) as ended_at, count(*) as records,
@@ -55,6 +58,7 @@ own as (
     from facts.records r
     anti join copied c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child
     left join dead x on x.source_id = r.source_id and x.line_no = r.line_no and x.child = r.child
+    anti join unelected u on u.session_id = r.session_id and u.source_id = r.source_id
     where r.session_id in (select session_id from touched)
     group by r.session_id
 ),
@@ -77,7 +81,8 @@ called as (
     group by session_id
 ),
 used as (
-    select session_id, count(*) as model_calls,
+    select session_id,
+        case when bool_or(grain <> 'session') then count(*) filter (grain <> 'session') else count(*) end as model_calls,
         mode(model order by model) filter (model is not null) as model,
         list_sort(list(distinct model) filter (model is not null)) as models,
         try_cast(sum(input_tokens) as bigint) as input_tokens, try_cast(sum(output_tokens) as bigint) as output_tokens,
@@ -92,6 +97,7 @@ unread as (
     anti join copied c on c.source_id = b.source_id and c.line_no = b.line_no and c.child = b.child
     anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child
         and (g.block is null or g.block = b.block)
+    anti join unelected u on u.session_id = b.session_id and u.source_id = b.source_id
     where b.disposition = 'unknown' and b.session_id in (select session_id from touched)
     group by b.session_id
 ),
@@ -116,6 +122,14 @@ facts_of as (
     from stated
     group by session_id
 ),
+run_of as (
+    select r.session_id, any_value(m.last_filled) filter (m.key = 'cwd.manifest') as cwd_manifest,
+        any_value(m.last_filled) filter (m.key = 'version.manifest') as version_manifest
+    from stated r
+    join stated m on m.session_id = r.last_value
+    where r.key = 'run'
+    group by r.session_id
+),
 lineage as (
     select session_id,
         any_value(other_session_id) filter (relation = 'subagent') as parent,
@@ -132,11 +146,12 @@ select f.session_id, f.provider, f.realm, f.native_id,
     coalesce(l.parent, l.origin, l.continued),
     coalesce(r.root, regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', '')),
     l.via_call_key,
-    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar),
+    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest),
     case when k.cwd_relocated is not null then 'relocated' when k.cwd_record is not null then 'record'
-        when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar' end,
-    nullif(regexp_extract(coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar), '([^/\\]+)[/\\]*$', 1), ''),
-    k.branch, k.remote, k.version, k.entrypoint,
+        when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar'
+        when n.cwd_manifest is not null then 'manifest' end,
+    nullif(regexp_extract(coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest), '([^/\\]+)[/\\]*$', 1), ''),
+    k.branch, k.remote, coalesce(nullif(k.version, 'unknown'), n.version_manifest, k.version), k.entrypoint,
     coalesce(u.model, k.model_config), coalesce(u.models, []),
     o.started_at, o.ended_at,
     case when e.status is null then 'open' when e.status in ('failed') then 'failed'
@@ -148,6 +163,7 @@ select f.session_id, f.provider, f.realm, f.native_id,
     a.session_id is null
 from files f
 left join facts_of k using (session_id)
+left join run_of n using (session_id)
 left join lineage l using (session_id)
 left join roots r using (session_id)
 left join titles t using (session_id)

@@ -580,19 +580,26 @@ group by all;
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
 --   credits: credits charged
+--   models: models that answered, sorted
+--   timed_by_log: calls whose execution a run log times
+--   wait_ms: what calls waited for permission, for a person, for each other and for hooks, summed, milliseconds; NULL where
+--     no log tells
 --   unknown_items: content items of unknown type
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
 create view main.qoder_session_report as
 select s.session_id, s.title, s.project, s.kind, s.started_at, s.ended_at, s.prompts, s.text_rows, s.thinking_rows,
     s.text_rows + s.thinking_rows as readable_rows, s.tool_calls, s.tool_errors,
-    coalesce(c.paired_calls, 0) as paired_calls, c.p50_ms, c.p95_ms, s.credits, s.unknown_items, s.rejected_lines,
+    coalesce(c.paired_calls, 0) as paired_calls, c.p50_ms, c.p95_ms, s.credits, s.models,
+    coalesce(c.timed_by_log, 0) as timed_by_log, c.wait_ms, s.unknown_items, s.rejected_lines,
     s.raw_envelopes
 from mart.sessions s
 left join (
     select session_id, count(result_fact_id) as paired_calls,
         round(quantile_cont(latency_us / 1000.0, 0.5) filter (status in ('ok', 'error')), 3) as p50_ms,
-        round(quantile_cont(latency_us / 1000.0, 0.95) filter (status in ('ok', 'error')), 3) as p95_ms
+        round(quantile_cont(latency_us / 1000.0, 0.95) filter (status in ('ok', 'error')), 3) as p95_ms,
+        count(*) filter (latency_source = 'execution') as timed_by_log,
+        try_cast(sum(wait_us) as bigint) / 1000.0 as wait_ms
     from mart.tool_calls
     where not is_copy
     group by session_id
@@ -620,6 +627,10 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
 --   credits: credits charged
+--   models: models that answered, sorted
+--   timed_by_log: calls whose execution a run log times
+--   wait_ms: what calls waited for permission, for a person, for each other and for hooks, summed, milliseconds; NULL where
+--     no log tells
 --   unknown_items: content items of unknown type
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
@@ -646,6 +657,10 @@ limit n;
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
 --   credits: credits charged
+--   models: models that answered, sorted
+--   timed_by_log: calls whose execution a run log times
+--   wait_ms: what calls waited for permission, for a person, for each other and for hooks, summed, milliseconds; NULL where
+--     no log tells
 --   unknown_items: content items of unknown type
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
@@ -663,6 +678,8 @@ select count(*) as sessions, coalesce(try_cast(sum(prompts) as bigint), 0) as pr
     coalesce(try_cast(sum(tool_calls) as bigint), 0) as tool_calls, coalesce(try_cast(sum(tool_errors) as bigint), 0) as tool_errors,
     coalesce(try_cast(sum(paired_calls) as bigint), 0) as paired_calls, any_value(calls.p50_ms) as p50_ms,
     any_value(calls.p95_ms) as p95_ms, try_cast(sum(credits) as decimal(18, 9)) as credits,
+    coalesce(list_sort(list_distinct(flatten(list(models)))), []) as models,
+    coalesce(try_cast(sum(timed_by_log) as bigint), 0) as timed_by_log, sum(wait_ms) as wait_ms,
     coalesce(try_cast(sum(unknown_items) as bigint), 0) as unknown_items, coalesce(try_cast(sum(rejected_lines) as bigint), 0) as rejected_lines,
     coalesce(try_cast(sum(raw_envelopes) as bigint), 0) as raw_envelopes
 from latest, calls;

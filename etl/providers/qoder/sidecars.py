@@ -2,6 +2,7 @@
 
 ``<sid>-session.json`` (older CLI and IDE): title, folder, parent and fork of a session.
 ``agent-<id>.meta.json``: which call of the parent spawned a sub-agent, and of which type it is.
+``sessions/**/<sid>.json`` (older builds): a document that holds the messages of a session.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import RecordOpened, SessionFact, Unread
+from etl.providers.qoder.transcript import Transcript
 from etl.shape import as_str, instant
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from etl.events import Event
     from etl.providers.base import RecordLike, Source
 
-_SESSION_KEYS: Final = (("title", "title.sidecar"), ("working_dir", "cwd.sidecar"))
+_SESSION_KEYS: Final = (("title", "title.sidecar"), ("working_dir", "cwd.sidecar"), ("cwd", "cwd.sidecar"))
 _META_KEYS: Final = (("toolUseId", "spawn_call"), ("agentType", "agent_type"), ("parentAgentId", "parent_agent"))
 
 
@@ -30,6 +32,21 @@ def adapt_sidecar(source: Source, session: str, records: Iterator[RecordLike]) -
             yield Unread(record.line_no, record.child, kind, "unknown")
             continue
         yield RecordOpened(record.line_no, record.child, record.raw, record.value, session, kind)
+        yield from facts
+
+
+def adapt_document(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
+    """A document that holds messages: what it says of the session, then its messages as those of a transcript."""
+    transcript = Transcript(source, session)
+    for record in records:
+        if record.child:
+            yield from transcript.read(record)
+            continue
+        facts = list(_session(source, session, record.value))
+        if not facts and not any(isinstance(held, list) for held in record.value.values()):
+            yield Unread(record.line_no, record.child, "session-document", "unknown")
+            continue
+        yield RecordOpened(record.line_no, record.child, record.raw, record.value, session, "session-document")
         yield from facts
 
 

@@ -8,13 +8,11 @@ credits are the meter.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import (
     Dialogue,
     Event,
-    ModelCall,
     RecordOpened,
     SessionEvent,
     SessionFact,
@@ -26,57 +24,30 @@ from etl.events import (
 from etl.grammars.blocks import Part, locate, project, request, result
 from etl.providers.qoder.prompts import Prompt, classify
 from etl.providers.qoder.states import BOUNDARIES, SKIPPED, STATES, attachment, system
-from etl.shape import as_bool, as_count, as_dict, as_float, as_int, as_money, as_str, as_text, instant
+from etl.providers.qoder.usage import usage_of
+from etl.shape import as_bool, as_dict, as_float, as_int, as_str, as_text, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from etl.providers.base import RecordLike, Source
 
 #: Qoder's tool names are already those of the shared vocabulary.
 TOOLS: Final[dict[str, str]] = {}
-#: Tiers that stand for a model chosen by the service.
-_ALIASES: Final = frozenset({"auto", "efficient", "performance", "ultimate", "lite", "qmodel_latest"})
-_TOKEN_KEYS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 #: What each record states about the session; a fact is written where it changes.
 _RUNNING: Final = (("cwd", "cwd"), ("version", "version"), ("gitBranch", "branch"), ("entrypoint", "entrypoint"))
 #: What a user record is in the conversation, by the kind of its rows; any other is an aside.
 _PARTS: Final = {**dict.fromkeys(("prompt", "command", "shell", "objective"), "prompt"), "summary": "summary"}
-_SHAPES: Final = frozenset({"user", "assistant", "system", "attachment", *STATES, *SKIPPED})
-
-
-def native_session(source: Source, head: Sequence[RecordLike]) -> str:
-    """The native id of a file's session: for a sub-agent its path, else what most of the first records say, else the
-    file's stem (records of a sub-agent carry the id of the parent).
-    """
-    claim = source.claim
-    if claim.parent is not None:
-        return f"{claim.parent}/agent-{claim.agent}"
-    if claim.container == "json":
-        return next((found for record in head if (found := as_text(record.value.get("id")))), claim.native_id)
-    said = Counter(found for record in head if (found := as_text(record.value.get("sessionId"))))
-    return said.most_common(1)[0][0] if said else claim.native_id
-
-
-def recognise(records: Iterable[RecordLike]) -> bool | None:
-    """Do first records look like a transcript of Qoder: a known type with a session or a message?"""
-    seen = None
-    for record in records:
-        value = record.value
-        if as_str(value.get("type", value.get("role"))) in _SHAPES and ("sessionId" in value or "message" in value):
-            return True
-        seen = False
-    return seen
 
 
 def adapt_transcript(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
     """Events of one transcript. Its state is what the last record said of folder, version, branch and entry point."""
-    transcript = _Transcript(source, session)
+    transcript = Transcript(source, session)
     for record in records:
         yield from transcript.read(record)
 
 
-class _Transcript:
+class Transcript:
     """The adapter's locals: the file's session, running facts, the open turn, and whether an objective was seen."""
 
     def __init__(self, source: Source, session: str) -> None:
@@ -89,6 +60,7 @@ class _Transcript:
         self.is_first = True
 
     def read(self, record: RecordLike) -> Iterator[Event]:
+        """The events of one record."""
         value = record.value
         kind = value["type"] if "type" in value else value.get("role")
         if not isinstance(kind, str):
@@ -237,7 +209,7 @@ class _Transcript:
         used = (key, message.get("usage"), stop_reason)
         if not synthetic and used != self.used:  # fragments of one message repeat it
             self.used = used
-            yield _usage(key, model, message, stop_reason)
+            yield usage_of(key, model, message.get("usage"), stop_reason)
 
 
 def _is_direct(value: dict[str, Any]) -> bool:
@@ -311,29 +283,3 @@ def _error_attrs(value: dict[str, Any]) -> dict[str, Any]:
     # errorDetails repeats the whole request (a 120 kB line in 1.1.52): never kept
     code = value.get("displayErrorCode")
     return {"code": code} if isinstance(code, (int, str)) and not isinstance(code, bool) else {}
-
-
-def _usage(key: str, model: str | None, message: dict[str, Any], stop_reason: str | None) -> ModelCall:
-    """Usage of one response. Anthropic buckets are disjoint: input_tokens here is fresh + cache reads + cache writes.
-    All-zero groups are policy, not measurement (every real transcript shows them): NULL and ``suppressed``.
-    """
-    call = ModelCall(key, model, model in _ALIASES, stop_reason=stop_reason)
-    usage = message.get("usage")
-    if not isinstance(usage, dict):
-        call.usage_status = "absent"
-        return call
-    call.credits, call.original_credits = as_money(usage.get("credits")), as_money(usage.get("original_credits"))
-    call.context_ratio = as_float(usage.get("context_usage_ratio"))
-    fresh, output, written, read = (as_count(usage.get(name)) for name in _TOKEN_KEYS)
-    if fresh is None and output is None and written is None and read is None:
-        call.usage_status = "absent"
-    elif not (fresh or output or written or read):
-        call.usage_status = "suppressed"
-    else:
-        call.input_tokens = (fresh or 0) + (read or 0) + (written or 0) if fresh is not None else None
-        call.output_tokens, call.cache_read_tokens = output, read
-        split = as_dict(usage.get("cache_creation"))
-        hour = as_count(split.get("ephemeral_1h_input_tokens"))
-        call.cache_creation_1h_tokens = hour
-        call.cache_creation_5m_tokens = written if hour is None or written is None else max(0, written - hour)
-    return call
