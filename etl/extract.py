@@ -19,12 +19,13 @@ import pyarrow.parquet as pq
 
 from etl import providers
 from etl.assemble import Fold
-from etl.decode import decode_line
+from etl.decode import BOM, decode_line
 from etl.errors import SessionmartError, StoreError
 from etl.events import RecordOpened
 from etl.filebytes import head, open_regular, readable, take, take_again
 from etl.finish import finish
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record
+from etl.loglines import LineReader
 from etl.mask import MASK_VERSION
 from etl.schema import PARSER_VERSION
 from etl.tables import Buffers
@@ -237,15 +238,16 @@ def _read(
     item: Found, provider: Provider, fold: Fold, writer: _Writer, stream: Any
 ) -> tuple[_Stats, str | None] | None:
     """Reads one source through adapter and fold: its figures and its session; None when it is another's file."""
-    if item.source.claim.container == "json":
+    container = item.source.claim.container
+    if container in ("json", "json_array"):
         return _read_document(item, provider, fold, stream)
-    reader = JsonlReader(stream)
+    reader = LineReader(stream) if container == "lines" else JsonlReader(stream)
     pulled = iter(reader)
     head = _first(pulled)
     records = [record for record in head if isinstance(record, Record)]
     if not item.source.claim.certain and not _is_recognised(provider, records, must=item.source.claim.sniffed):
         return None
-    session = item.source.session_id(provider.native_session(item.source, records))
+    session = _session(item, provider, records)
     feed = _feed(chain(head, pulled), fold, writer)
     for event in provider.adapt(item.source, session, feed):
         fold.take(event)
@@ -253,7 +255,13 @@ def _read(
         pass
     fold.end()
     fold.census.blank_lines(reader.blank_lines)
-    return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session
+    return _Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size), session or None
+
+
+def _session(item: Found, provider: Provider, records: Sequence[Record]) -> str:
+    """The session a file belongs to; empty where its provider says that it is none's."""
+    native = provider.native_session(item.source, records)
+    return item.source.session_id(native) if native else ""
 
 
 def _is_recognised(provider: Provider, records: Sequence[Record], *, must: bool) -> bool:
@@ -293,9 +301,10 @@ def _lost(fold: Fold, defect: Defect) -> None:
 def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> tuple[_Stats, str | None]:
     """One JSON document: a single record, or a reject with its reason."""
     raw, is_whole = take(stream, LINE_CAP + 1)
-    value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
-    records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
-    session = item.source.session_id(provider.native_session(item.source, records))
+    is_array = item.source.claim.container == "json_array"
+    value, reason = (None, "oversize") if len(raw) > LINE_CAP else _decode(raw, is_array) if is_whole else (None, "io")
+    records = [Record(1, child, 0, len(raw), raw, found) for child, found in enumerate(value or ())]
+    session = _session(item, provider, records)
     if value is None:
         fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
 
@@ -310,7 +319,18 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
         says_something = says_something or isinstance(event, RecordOpened)
     fold.end()
     stats = _Stats(None, None, "complete" if is_whole else "truncated", len(raw))
-    return stats, session if says_something else None  # a document that says nothing makes no session
+    return stats, (session or None) if says_something else None  # a document that says nothing makes no session
+
+
+def _decode(raw: bytes, is_array: bool) -> tuple[list[dict[str, Any]] | None, str | None]:  # noqa: FBT001 - a kind
+    """The objects of one document: itself, or the elements of an array (what is no object among them is left out)."""
+    if not is_array:
+        value, reason = decode_line(raw)
+        return (None if value is None else [value]), reason
+    value, reason = decode_line(b'{"items":' + raw.removeprefix(BOM) + b"}")
+    items = None if value is None else value["items"]
+    items = [items] if isinstance(items, dict) else items
+    return ([item for item in items if isinstance(item, dict)], reason) if isinstance(items, list) else (None, reason)
 
 
 def _unread(item: Found, fold: Fold, writer: _Writer, reason: str, problem: str) -> None:

@@ -65,8 +65,9 @@ class Claim:
     """A path that the provider's grammar recognises as one of its files.
 
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
-    is ``jsonl`` or ``json`` (one document). ``certain`` is False where only the shape of the name speaks for it:
-    records that tell of something else deny it. ``sniffed`` is True where not even the name does: the records must
+    is ``jsonl``, ``json`` (one document), ``json_array`` (a document whose elements are the records) or ``lines`` (a
+    text log whose lines are the records: ``raw`` is the line, ``value`` empty). ``certain`` is False where only the
+    shape of the name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not even the name does: the records must
     confirm it.
     """
 
@@ -107,7 +108,8 @@ class Provider:
     - ``claim(root, path)``: the claim on a path below a root, else None. A root of store kind ``any`` is a folder the
       user named: the path may then begin anywhere above the grammar.
     - ``recognise(records)``: do these first records look like this provider's? None: they do not tell.
-    - ``native_session(source, head)``: the native id of the session a file belongs to, from its first records.
+    - ``native_session(source, head)``: the native id of the session a file belongs to, from its first records; empty
+      where it belongs to none.
     - ``adapt(source, session, records)``: the adapter; ``session`` is the session key of the file.
     - ``inventory(record)``: the content items of a message record, walked without the projector; None if the
       provider's messages are not made of blocks.
