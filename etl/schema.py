@@ -95,14 +95,14 @@ _SPEC: Final[dict[str, str]] = {
     "provider_runs": """@ batch_id:str! run:i32 model:str! tool_count:i64 tool_errors:i64 protocol_errors:i64
         provider_timeouts:i64 continuation_timeouts:i64 terminal_state:str! states:str! final_response:bool
         turns:i64 failure:str!""",
-    "provider_turns": """@ batch_id:str! run:i32 turn:i32 request_id:str! evidence_level:str stop_reason:str!
-        raw_stop_reason:str! error_kind:str! error_code:str! error_message:str! error_class:str continuation:bool
-        request_sent:bool runtime_ack_us:i64 first_message_us:i64 first_model_event_us:i64 first_thinking_us:i64
-        first_token_us:i64 last_message_us:i64 terminal_us:i64 raw_chunk_count:i64 transport_frame_count:i64
-        text_delta_count:i64 snapshot_count:i64 queue_event_count:i64 result_count:i64 diag_count:i64
-        duplicate_uuids:i64 duplicate_finals:i64 sequence_gaps:i64 backward_steps:i64 own_code:str own_error:str!
-        own_failure:str! own_timeout:str own_calls:i64 own_text:str! delta_text:str! snapshot_text:str!
-        total_credits:dec masked_values:bool""",
+    "provider_turns": """@ batch_id:str! run:i32 turn:i32 request_id:str! model:str! evidence_level:str
+        stop_reason:str! raw_stop_reason:str! error_kind:str! error_code:str! error_message:str! error_class:str
+        continuation:bool request_sent:bool runtime_ack_us:i64 first_message_us:i64 first_model_event_us:i64
+        first_thinking_us:i64 first_token_us:i64 last_message_us:i64 terminal_us:i64 raw_chunk_count:i64
+        transport_frame_count:i64 text_delta_count:i64 snapshot_count:i64 queue_event_count:i64 result_count:i64
+        diag_count:i64 duplicate_uuids:i64 duplicate_finals:i64 sequence_gaps:i64 backward_steps:i64 own_code:str
+        own_error:str! own_failure:str! own_timeout:str own_calls:i64 own_text:str! delta_text:str!
+        delta_defect:str snapshot_text:str! total_credits:dec masked_values:bool""",
     "boundary_events": """@ batch_id:str! run:i32 turn:i32 request_id:str! sequence:i64 elapsed_us:i64 label:str!
         boundary:str item_index:i32 text:str! digest:str! digest_algo:str uuid:str! message_id:str! sdk_seq:i64
         code:str! observed:bool evidence_level:str payload:str!""",

@@ -67,8 +67,8 @@ class Claim:
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
     is ``jsonl``, ``json`` (one document), ``json_array`` (a document whose elements are the records) or ``lines`` (a
     text log whose lines are the records: ``raw`` is the line, ``value`` empty). ``certain`` is False where only the
-    shape of the name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not even the name does: the records must
-    confirm it.
+    shape of the name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not even
+    the name does: the records must confirm it.
     """
 
     store_kind: str

@@ -749,6 +749,7 @@ create table facts.provider_runs (
 --   run: run number; in a log and in a provenance the ordinal
 --   turn: turn number inside the run
 --   request_id: id of the request
+--   model: model as the messages name it
 --   evidence_level: observed, derived (concluded from code), replay (saved messages fed in again) or summary_only
 --   stop_reason: why the turn ended, as the Bridge says: toolUse, stop, length, error or aborted
 --   raw_stop_reason: stop reason of the SDK's result
@@ -783,6 +784,7 @@ create table facts.provider_runs (
 --   own_calls: tool calls of the answer by our own reading
 --   own_text: text of the answer put together from boundary A by the rules, masked on the Bridge's terms too
 --   delta_text: text deltas joined, masked likewise
+--   delta_defect: code of the first complete envelope of the joined deltas that is not right
 --   snapshot_text: texts of the snapshots that the Bridge says it appended, joined, masked likewise
 --   total_credits: credits of the SDK's session so far: cumulative, never to be summed
 --   masked_values: a number was masked in the log: its column is NULL
@@ -797,6 +799,7 @@ create table facts.provider_turns (
     run integer,
     turn integer,
     request_id varchar,
+    model varchar,
     evidence_level varchar,
     stop_reason varchar,
     raw_stop_reason varchar,
@@ -831,6 +834,7 @@ create table facts.provider_turns (
     own_calls bigint,
     own_text varchar using compression zstd,
     delta_text varchar using compression zstd,
+    delta_defect varchar,
     snapshot_text varchar using compression zstd,
     total_credits decimal(18,9),
     masked_values boolean

@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 
 _KIND: Final = re.compile(r"(?P<kind>(?:PROVIDER|POST_TOOL)_[A-Z_]+)(?::|\Z)")
 _CODE: Final = re.compile(r"\b[A-Z]{3,}(?:_[A-Z]+)+\b")
-_SILENCE: Final = re.compile(r"no provider message for (?P<ms>\d{1,12})ms")
-_DEADLINE: Final = re.compile(r"total deadline (?P<ms>\d{1,12})ms")
 
 #: What the contract's violations are called.
 CODES: Final = frozenset(
@@ -97,15 +95,3 @@ def code_of(text: str) -> str | None:
     """The code that an error text names, or says in its words."""
     named = next((word for word in _CODE.findall(text) if word in CODES), None)
     return named or next((code for phrase, code in _PHRASES if phrase.search(text)), None)
-
-
-def silence_us(message: str | None) -> int | None:
-    """How long the Bridge waited for the next message before it gave up, where the error says so."""
-    found = _SILENCE.search(message or "")
-    return int(found["ms"]) * 1_000 if found else None
-
-
-def deadline_us(message: str | None) -> int | None:
-    """The deadline of the whole turn, where the error says that it has passed."""
-    found = _DEADLINE.search(message or "")
-    return int(found["ms"]) * 1_000 if found else None

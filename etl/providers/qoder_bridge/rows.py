@@ -128,6 +128,12 @@ def defect(text: str) -> str | None:
     return next((code for code in found if code is not None), None)
 
 
+def joined(deltas: list[str]) -> dict[str, Any]:
+    """The columns of a turn's text deltas, put together."""
+    text = "".join(deltas)
+    return {"delta_text": masked_text(text) if deltas else None, "delta_defect": defect(text)}
+
+
 def queue_event(key: TurnKey, at: Moment, message: dict[str, Any]) -> ProviderRow:
     """A row of facts.queue_events."""
     return ProviderRow(

@@ -108,7 +108,7 @@ class Transport:
         row = self.key.columns() | counted
         row |= {
             "request_sent": self.is_sent,
-            "delta_text": masked_text("".join(self.deltas)) if self.deltas else None,
+            **rows.joined(self.deltas),
             "masked_values": self.is_masked,
         }
         if self.request is not None:

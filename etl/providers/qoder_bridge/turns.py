@@ -117,6 +117,9 @@ class Turn:
         """Counts and first times. What was dropped as a resend counts as a message and as nothing else."""
         self.count("raw_chunk_count")
         self.is_masked = self.is_masked or has_masked_number(message)
+        model = as_text(message.get("model")) or as_text(as_dict(message.get("message")).get("model"))
+        if model is not None:
+            self.told.setdefault("model", model)
         if is_queue_status(message):
             self.queue.queue(message)
         elif disposition != DUP_UUID:
@@ -183,8 +186,8 @@ class Turn:
     def _answered(self, last: Snapshot | None, verdict: Verdict) -> RecordOpened:
         """The record that completed the answer stands open again: a snapshot, or the result that filled in."""
         if last is None:
-            value = {"assembled": verdict.text}
-            return RecordOpened(*self.result_place, b"", value, self.session, "(answer)", again=True)
+            filled = {"assembled": verdict.text}
+            return RecordOpened(*self.result_place, b"", filled, self.session, "(answer)", again=True)
         key = last.message_id or last.uuid or f"~{last.place[0]}.{last.place[1]}"
         value: dict[str, Any] = {"payload": {"message": last.message}} if self.prefix else {**last.message}
         value["assembled"] = verdict.text
@@ -256,7 +259,7 @@ class Turn:
             "own_timeout": None if stream.is_over else self.queue.silence(continuation=self.is_continuation),
             "own_calls": len(verdict.answer.calls) if verdict.code is None else 0,
             "own_text": masked_text(verdict.text) if verdict.text or verdict.has_result else None,
-            "delta_text": masked_text("".join(self.deltas)) if self.deltas else None,
+            **rows.joined(self.deltas),
             "continuation": self.is_continuation,
             "masked_values": self.is_masked,
         }
