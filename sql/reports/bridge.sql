@@ -74,7 +74,8 @@ where $batch in ('', batch_id)
 order by all;
 
 -- report: bridge.rows
--- about: the Bridge report as one table for machines: runs (row_kind run), then turns with times and boundaries (row_kind turn)
+-- about: the Bridge report as one table for machines: runs (row_kind run) as reported, then turns (row_kind turn) by our own
+--   reading, with times and boundaries
 -- params: batch text
 select 'run' as row_kind, batch_id, run, null as turn, sdk_raw_chunks, tool_count, protocol_errors, provider_unavailable,
     continuation_timeout, terminal_state, null as outcome, null as runtime_ack_ms, null as first_model_event_ms,

@@ -378,7 +378,7 @@ asked as (
     group by all
 ),
 stages as (
-    select o.batch_id, o.run, o.turn, p.evidence_level, p.own_code, x.code as e_code,
+    select o.batch_id, o.run, o.turn, p.evidence_level, u.own_code, x.code as e_code,
         x.b is not null as has_b, t.batch_id is not null as has_transport,
         coalesce(m.mismatches, 0) + (t.deltas = p.text_delta_count and p.duplicate_uuids = 0
             and t.delta_text is distinct from p.delta_text)::int as mismatches, m.batch_id is not null as has_model_messages,
@@ -395,6 +395,7 @@ stages as (
         coalesce(j.b_defects, 0) as b_defects, coalesce(j.own_defects, 0) as own_defects, coalesce(j.d_defects, 0) as d_defects
     from owner o
     join facts.provider_turns p using (source_id, batch_id, run, turn)
+    join main.bridge_turns u using (batch_id, run, turn)
     left join transport t using (batch_id, run, turn)
     left join compared m using (batch_id, run, turn)
     left join received r using (batch_id, run, turn)

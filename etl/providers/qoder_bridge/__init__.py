@@ -140,13 +140,14 @@ class _Messages:
 
 
 def inventory(record: Mapping[str, Any]) -> Iterator[ContentBlock]:
-    """The thinking and the unread items of an assistant message, walked without the adapter. Its text is put together
-    with that of others first: the boundaries are compared with each other instead (``boundary_compare``).
+    """The items of an assistant message that holds no text, walked without the adapter. Text is put together with that
+    of other messages first: the boundaries are compared with each other instead (``boundary_compare``).
     """
     message = as_dict(as_dict(record.get("payload")).get("message")) if "payload" in record else record
-    if message.get("type") != "assistant":
+    items = as_list(content_of(dict(message))) if message.get("type") == "assistant" else []
+    if any(isinstance(item, dict) and item.get("type") == "text" and item.get("text") for item in items):
         return
-    for block, item in enumerate(as_list(content_of(dict(message)))):
+    for block, item in enumerate(items):
         if not isinstance(item, dict):
             yield ContentBlock("assistant", block, None, None, None, None, "rejected")
         elif item.get("type") == "thinking":

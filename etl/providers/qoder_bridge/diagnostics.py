@@ -70,6 +70,7 @@ class Diagnostics:
         self.sequence: int | None = None
         self.elapsed_us: int | None = None
         self.is_first = True
+        self.parser: str | None = None
 
     def read(self, record: RecordLike) -> Iterator[Event]:
         """The events of one line."""
@@ -130,7 +131,13 @@ class Diagnostics:
             yield from rows.envelopes(turn.key, "B", scan(as_str(payload.get("text")) or ""))
         elif label == "normalization_input":
             yield from rows.envelopes(turn.key, "C", scan(as_str(payload.get("text")) or ""))
-        elif label == "parse_input" and (index := rows.small(payload.get("index"))):
+        elif label == "parser_selected":
+            self.parser = as_text(payload.get("raw"))
+        elif (
+            label == "parse_input"
+            and self.parser in (None, "qoder_envelope")
+            and (index := rows.small(payload.get("index")))
+        ):
             yield from rows.envelopes(turn.key, "D", [judge(as_str(payload.get("raw")) or "", index)])
         elif label == "assistant_snapshot":
             turn.told["snapshot_text"] = turn.told.get("snapshot_text", "") + (as_str(payload.get("text")) or "")

@@ -128,11 +128,13 @@ def _closing(text: str, position: int) -> int | None:
     return None
 
 
-def around(text: str, envelopes: list[Envelope]) -> list[str]:
-    """The text outside the envelopes: the pieces that hold more than white space, in order."""
+def around(text: str, envelopes: list[Envelope]) -> list[tuple[int, str]]:
+    """The text outside the envelopes: pieces that hold more than white space, each with the number of envelopes that
+    stand before it.
+    """
     pieces, position = [], 0
     for envelope in envelopes:
         pieces.append(text[position : envelope.start])
         position = envelope.end
     pieces.append(text[position:])
-    return [piece for piece in pieces if trim(piece)]
+    return [(number, piece) for number, piece in enumerate(pieces) if trim(piece)]

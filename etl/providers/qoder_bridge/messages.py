@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from etl.providers.qoder_bridge.strict import storable
 from etl.shape import as_dict, as_list, as_str, as_text
 
 #: Types and subtypes that SDK 1.0.39 declares; others are kept and counted as unknown.
@@ -65,15 +66,6 @@ class Delta:
     text: str
 
 
-def clean(text: str) -> str:
-    """The text with lone surrogates as U+FFFD, as the Bridge cleans it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def content_of(message: dict[str, Any]) -> Any:
     """The content of an assistant or user message as it stands."""
     return as_dict(message.get("message")).get("content")
@@ -83,9 +75,9 @@ def text_of(message: dict[str, Any]) -> str:
     """The text of an assistant message (its text blocks joined) or of a result (its echo)."""
     if message.get("type") == "assistant":
         blocks = (as_dict(block) for block in as_list(content_of(message)))
-        return "".join(clean(as_str(b.get("text")) or "") for b in blocks if b.get("type") == "text")
+        return "".join(storable(as_str(b.get("text")) or "") for b in blocks if b.get("type") == "text")
     if message.get("type") == "result":
-        return clean(as_str(message.get("result")) or "")
+        return storable(as_str(message.get("result")) or "")
     return ""
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.providers.qoder_bridge.answers import Answer, read_answer
-from etl.providers.qoder_bridge.messages import clean, content_of, text_of
+from etl.providers.qoder_bridge.messages import content_of, text_of
+from etl.providers.qoder_bridge.strict import storable
 from etl.shape import as_dict, as_list, as_str, as_text, canonical
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Stream:
         has_result = self.result is not None
         text = self.text
         if not text and self.native is None and self.result is not None and self.failure is None:
-            text = clean(as_str(self.result.get("result")) or "")
+            text = storable(as_str(self.result.get("result")) or "")
         answer, code, error = Answer("text"), self.code, self.error
         if code is None and self.failure is None:
             if self.result is None:

@@ -31,13 +31,32 @@ def parse_strict(text: str) -> tuple[Any, str | None]:
     except orjson.JSONDecodeError:
         pass  # also what JSON.parse takes: lone surrogates, numbers that no double holds
     try:
-        return json.loads(text, parse_constant=_refuse, parse_int=_whole), None
+        return _storable(json.loads(text, parse_constant=_refuse, parse_int=_whole)), None
     except json.JSONDecodeError as error:
         return None, f"{error.msg} at position {error.pos}"
     except ValueError as error:
         return None, str(error)
     except RecursionError:
         return None, "nested too deeply to be read"
+
+
+def storable(text: str) -> str:
+    """The text with lone surrogates as U+FFFD, as the Bridge cleans what it shows: no file or column can hold one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): _storable(item) for key, item in value.items()}
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

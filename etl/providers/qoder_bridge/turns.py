@@ -209,21 +209,25 @@ class Turn:
         return {call.index: call.call_id or self.call_id(call.index) for call in verdict.answer.calls}
 
     def _spoken(self, last: Snapshot | None, verdict: Verdict, envelopes: list[Envelope]) -> Iterator[Event]:
-        answer, text = verdict.answer, verdict.text
+        """The answer in the order of its text. Its rows stand behind the items of the snapshot they are said at: what
+        they are is known of the whole text only.
+        """
+        answer, text, pointer = verdict.answer, verdict.text, self._pointer(last)
+        base = len(as_list(content_of(last.message))) if last is not None else 0
         if verdict.is_delivered and answer.kind == "text":
             if text:
-                yield Dialogue("assistant", "text", text, self._pointer(last), None)
+                yield Dialogue("assistant", "text", text, pointer, base)
             return
         if answer.parser != "standard_function_envelope":
-            for piece in around(text, envelopes):
-                yield Dialogue("assistant", "discarded", piece, self._pointer(last), None)
+            for number, piece in around(text, envelopes):
+                yield Dialogue("assistant", "discarded", piece, pointer, base + 2 * number)
         if verdict.code is not None:
             return
         batch = last.message_id if last is not None else None
         for call in answer.calls:
             told = describe(call.name, call.arguments, TOOLS)
             yield ToolRequest(
-                block=None,
+                block=base + 2 * call.index - 1,
                 call_id=call.call_id or self.call_id(call.index),
                 name_raw=call.name,
                 name=told.name,
