@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 CASES: Final = FIXTURES / "qoder_bridge"
 NAMES: Final = sorted(path.name for path in CASES.iterdir())
-#: Cases that state a finding.
-FINDINGS: Final[dict[str, list[str]]] = {}
 
 
 @dataclass
