@@ -507,7 +507,7 @@ group by all;
 --   what: name of the figure
 --   own: what we read
 --   reported: what the other side states
---   reported_by: diagnostics, summary, audit or replay
+--   reported_by: diagnostics, transport, summary, audit or replay
 create view main.bridge_disagreements as
 with labelled as (
     select e.batch_id, e.run, e.turn, count(*) filter (e.label = 'duplicate_uuid') as duplicate_uuids,
@@ -570,6 +570,12 @@ from (
     union all
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, l.queue_events::varchar, 'diagnostics'
     from read r join labelled l using (batch_id, run, turn) where r.queue_event_count <> l.queue_events
+    union all
+    select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, count(f.fact_id)::varchar, 'transport'
+    from read r
+    join main.bridge_sources o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and not o.is_copy
+    left join facts.transport_frames f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
+    group by all having count(f.fact_id) <> r.queue_event_count
     union all
     select r.batch_id, r.run, r.turn, 'runtime_ack_ms', r.runtime_ack_ms::varchar, (l.ack_us / 1000.0)::varchar, 'diagnostics'
     from read r join labelled l using (batch_id, run, turn) where r.runtime_ack_ms is distinct from l.ack_us / 1000.0
