@@ -303,10 +303,14 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     raw, is_whole = take(stream, LINE_CAP + 1)
     is_array = item.source.claim.container == "json_array"
     value, reason = (None, "oversize") if len(raw) > LINE_CAP else _decode(raw, is_array) if is_whole else (None, "io")
-    records = [Record(1, child, 0, len(raw), raw, found) for child, found in enumerate(value or ())]
+    items = list(enumerate(value or ()))
+    records = [Record(1, child, 0, len(raw), raw, found) for child, found in items if isinstance(found, dict)]
     session = _session(item, provider, records)
     if value is None:
         fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
+    for child, found in items:
+        if not isinstance(found, dict):  # its type names it: it may be anything
+            fold.lost("not_object", (1, child, 0, len(raw)), type(found).__name__, "", recovered=False)
 
     def feed() -> Iterator[Record]:
         for record in records:
@@ -322,15 +326,14 @@ def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> 
     return stats, (session or None) if says_something else None  # a document that says nothing makes no session
 
 
-def _decode(raw: bytes, is_array: bool) -> tuple[list[dict[str, Any]] | None, str | None]:  # noqa: FBT001 - a kind
-    """The objects of one document: itself, or the elements of an array (what is no object among them is left out)."""
+def _decode(raw: bytes, is_array: bool) -> tuple[list[Any] | None, str | None]:  # noqa: FBT001 - a kind
+    """The records of one document: itself, or the elements of an array, which should be objects."""
     if not is_array:
         value, reason = decode_line(raw)
         return (None if value is None else [value]), reason
     value, reason = decode_line(b'{"items":' + raw.removeprefix(BOM) + b"}")
     items = None if value is None else value["items"]
-    items = [items] if isinstance(items, dict) else items
-    return ([item for item in items if isinstance(item, dict)], reason) if isinstance(items, list) else (None, reason)
+    return (items, reason) if isinstance(items, list) else (None, reason or "not_object")
 
 
 def _unread(item: Found, fold: Fold, writer: _Writer, reason: str, problem: str) -> None:

@@ -124,6 +124,55 @@ def test_a_torn_summary_is_a_reject_and_hides_no_turn(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[{"run": 1, "turns": []}, 7, null, {"run": 2}]', [("not_object", 1), ("not_object", 2)]),
+        ('{"run": 1}', [("not_object", 0)]),
+        ("[]", []),
+        ("", [("malformed", 0)]),
+        ('\ufeff[{"run": 3}]', []),
+    ],
+)
+def test_a_summary_s_elements_are_each_counted(tmp_path: Path, text: str, expected: list[tuple[str, int]]) -> None:
+    folder = tmp_path / "tree" / STAMP
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(text)
+    db = tmp_path / "store.duckdb"
+    report = load_home(tmp_path, db, qoder_bridge=tmp_path / "tree")
+
+    assert (report.failed, report.quarantined) == ({}, {})
+    assert rows(db, "select reason, child from rejects order by all") == expected
+    assert rows(db, "select count(*) from facts.provider_runs") == [(text.count('"run"') if text[:1] != "{" else 0,)]
+
+
+def test_no_secret_is_stored(tmp_path: Path) -> None:
+    """A token in prompts, thinking, arguments, paths, results and texts of every boundary."""
+    token = "ghp_FAKE0000EXAMPLE0000FAKE0000EXAMPLE00"  # noqa: S105 - it looks like one, and is none
+    shutil.copytree(TREE, tmp_path / "tree")
+    for path in (tmp_path / "tree").rglob("*.json*"):
+        data = path.read_bytes()
+        for word in (b"package.json", b"README.md", b"sequentially", b"tool on package", b"pi-bridge", b"9500ms"):
+            data = data.replace(word, token.encode())
+        path.write_bytes(data)
+    db = tmp_path / "store.duckdb"
+    report = load_home(tmp_path, db, qoder_bridge=tmp_path / "tree")
+
+    assert (report.failed, report.quarantined) == ({}, {})
+    columns = rows(
+        db,
+        "select schema_name, table_name, column_name from duckdb_columns() "
+        "where schema_name in ('facts', 'mart') and data_type = 'VARCHAR'",
+    )
+    found = [
+        (table, column)
+        for schema, table, column in columns
+        if rows(db, f"select 1 from {schema}.{table} where contains({column}, 'FAKE0000') limit 1")  # noqa: S608
+    ]
+    assert found == []
+    assert rows(db, "select count(*) > 20 from redactions") == [(True,)]
+
+
 # -- whatever stands in a file
 
 VALUES = st.recursive(
