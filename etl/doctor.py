@@ -243,6 +243,8 @@ def _roots(provider: Provider, environment: Environment) -> Probe:
                 next(entries, None)
         except OSError as error:
             return Probe(name, "fail", f"{path}: {error.strerror}", "give yourself the right to read it")
+    if not roots:
+        return Probe(name, "ok", "no default folder, its files are named")
     if not there:
         return Probe(name, "ok", f"no folder of it on this machine: {', '.join(roots)}")
     return Probe(name, "ok", f"readable: {', '.join(there)}")

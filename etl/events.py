@@ -28,7 +28,8 @@ class RecordOpened:
     ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what
     ``source_summary`` counts the record as: ``user`` (role user without a tool result), ``direct_user`` (such a record
     and neither injected, a summary nor a side chain), ``assistant``, or None. ``closes_message`` is a stop reason that
-    is not null: the message is complete.
+    is not null: the message is complete. ``again``: an earlier record of the source (line 0: the source as a whole)
+    stands open once more, because what it says was known only later; it was counted when it was opened first.
     """
 
     line_no: int
@@ -55,6 +56,7 @@ class RecordOpened:
     counted: str | None = None
     closes_message: bool = False
     row_key: str | None = None
+    again: bool = False
 
 
 @dataclass(slots=True)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from etl.decode import decode_line
+from etl.decode import BOM, decode_line
 from etl.events import RecordOpened
 from etl.filebytes import readable, take
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record
+from etl.loglines import LineReader
 from etl.shape import canonical
 from etl.sqlitedb import SqliteReader
 
@@ -63,20 +64,20 @@ def read_source(
         return _pass_over(item, fold)
     if container == "sqlite":
         return _read_database(item, provider, fold, progress, scratch)
-    if container in ("json", "messages"):
+    if container in ("json", "json_array", "messages"):
         return _read_document(item, provider, fold, stream)
     return _read_lines(item, provider, fold, progress, stream)
 
 
 def _read_lines(item: Found, provider: Provider, fold: Fold, progress: Progress, stream: Any) -> Told | None:
-    reader = JsonlReader(stream)
+    reader = LineReader(stream) if item.source.claim.container == "lines" else JsonlReader(stream)
     pulled = iter(reader)
     head = _first(pulled)
     records = [record for record in head if isinstance(record, Record)]
     source = _settled(item.source, provider, records)
     if source is None:
         return None
-    session = source.session_id(provider.native_session(source, records))
+    session = _session(source, provider, records)
     feed = _feed(chain(head, pulled), fold, progress)
     for event in provider.adapt(source, session, feed):
         fold.take(event)
@@ -86,6 +87,12 @@ def _read_lines(item: Found, provider: Provider, fold: Fold, progress: Progress,
     fold.census.blank_lines(reader.blank_lines)
     stats = Stats(reader.lines, reader.blank_lines, reader.tail_state, reader.size)
     return Told(source, stats, _owner(source, session, fold))
+
+
+def _session(source: Source, provider: Provider, records: Sequence[RecordLike]) -> str:
+    """The session a file belongs to; empty where its provider says that it is none's."""
+    native = provider.native_session(source, records)
+    return source.session_id(native) if native else ""
 
 
 def _settled(source: Source, provider: Provider, records: Sequence[RecordLike]) -> Source | None:
@@ -101,7 +108,7 @@ def _settled(source: Source, provider: Provider, records: Sequence[RecordLike]) 
 
 def _owner(source: Source, session: str, fold: Fold) -> str | None:
     """The session a file belongs to: a log makes one only where its records tell of it."""
-    if source.claim.holds == "many" or (source.claim.holds == "log" and session not in fold.sessions):
+    if not session or source.claim.holds == "many" or (source.claim.holds == "log" and session not in fold.sessions):
         return None
     return session
 
@@ -136,20 +143,37 @@ def _lost(fold: Fold, defect: Defect) -> None:
 
 
 def _read_document(item: Found, provider: Provider, fold: Fold, stream: Any) -> Told:
-    """One JSON document: a record, or one for each of its messages as well, or a reject with its reason."""
+    """One JSON document: a record, one for each of its messages as well, or one for each element of an array; or a
+    reject with its reason.
+    """
     source = item.source
+    container = source.claim.container
     raw, is_whole = take(stream, LINE_CAP + 1)
-    value, reason = (None, "oversize") if len(raw) > LINE_CAP else decode_line(raw) if is_whole else (None, "io")
-    records = [] if value is None else [Record(1, 0, 0, len(raw), raw, value)]
-    if value is not None and source.claim.container == "messages":
-        records += messages_of(value)
-    session = source.session_id(provider.native_session(source, records))
+    value, reason = (None, "oversize") if len(raw) > LINE_CAP else _decode(raw, container) if is_whole else (None, "io")
+    items = list(enumerate(value or ()))
+    records = [Record(1, child, 0, len(raw), raw, found) for child, found in items if isinstance(found, dict)]
+    if container == "messages" and records:
+        records += messages_of(records[0].value)
+    session = _session(source, provider, records)
     if value is None:
         fold.lost(reason or "malformed", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
+    for child, found in items:
+        if not isinstance(found, dict):  # its type names it: it may be anything
+            fold.lost("not_object", (1, child, 0, len(raw)), type(found).__name__, "", recovered=False)
     says_something = _adapt(source, session, records, provider, fold)
     stats = Stats(None, None, "complete" if is_whole else "truncated", len(raw))
     # a document that says nothing makes no session
     return Told(source, stats, _owner(source, session, fold) if says_something else None)
+
+
+def _decode(raw: bytes, container: str) -> tuple[list[Any] | None, str | None]:
+    """The records of one document: itself, or the elements of an array, which should be objects."""
+    if container != "json_array":
+        value, reason = decode_line(raw)
+        return (None if value is None else [value]), reason
+    value, reason = decode_line(b'{"items":' + raw.removeprefix(BOM) + b"}")
+    items = None if value is None else value["items"]
+    return (items, reason) if isinstance(items, list) else (None, reason or "not_object")
 
 
 def messages_of(document: dict[str, Any]) -> Iterator[Record]:

@@ -6,12 +6,15 @@ Reports are SQL in ``sql/reports``, each with typed parameters; this module runs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from etl.errors import UsageError
 from etl.sqlfiles import load_sql
 from etl.store import connect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import duckdb
     import pyarrow as pa
 
@@ -45,6 +48,61 @@ def qoder_report(db: str, sessions: int) -> QoderReport:
         connection.close()
     total = totals.to_pylist()[0]
     return QoderReport(heading(total["sessions"], total["raw_envelopes"]), totals, listed, rows, models, waits, unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeReport:
+    """The Bridge report: its heading, its tables by title in order (empty ones left out), and all as one table."""
+
+    heading: str
+    parts: dict[str, pa.Table]
+    rows: pa.Table
+
+
+#: Titles of the Bridge report's tables, by the report that fills them.
+_BRIDGE_PARTS: Final = {
+    "bridge.runs": "Runs",
+    "bridge.timing": "Turns, milliseconds since each began",
+    "bridge.boundaries": "Boundaries: transport, A received, B put together, C normalised, D parsed, E failed",
+    "bridge.availability": "Availability of the provider",
+    "bridge.disagreements": "Stated differently",
+}
+
+
+def bridge_report(db: str, batch: str = "") -> BridgeReport:
+    """The Bridge report over one batch (empty: all). Raises UsageError when there is no such batch, StoreMissing and
+    its kin.
+    """
+    connection = connect(db)
+    try:
+        if batch:
+            known = connection.execute("select batch_id from main.bridge_batches order by batch_id").fetchall()
+            if (batch,) not in known:
+                there = ", ".join(name for (name,) in known) or "none"
+                raise UsageError(f"there is no Bridge batch {batch!r}; there are: {there}")
+        totals = _run(connection, "bridge.totals", batch=batch).to_pylist()[0]
+        parts = {title: _run(connection, name, batch=batch) for name, title in _BRIDGE_PARTS.items()}
+        rows = _run(connection, "bridge.rows", batch=batch)
+    finally:
+        connection.close()
+    return BridgeReport(bridge_heading(totals), {title: part for title, part in parts.items() if part.num_rows}, rows)
+
+
+def bridge_heading(totals: Mapping[str, Any]) -> str:
+    """``5-run Qoder Bridge report: 170 messages in 7 turns, zero Bridge failures, zero late turns``."""
+    failures = totals["bridge_failures"] + totals["transport_failures"]
+    told = [
+        f"{totals['sdk_raw_chunks']} messages in {totals['turns']} turns",
+        f"{_number(totals['protocol_errors'], 'protocol error')}",
+        f"{_number(totals['provider_unavailable'], 'turn')} without a provider",
+        f"{_number(failures, 'failure')} of Bridge or transport",
+        f"{_number(totals['late_turns'], 'late turn')}",
+    ]
+    return f"{totals['runs']}-run Qoder Bridge report: {', '.join(told)}"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number or 'zero'} {noun}{'' if number == 1 else 's'}"
 
 
 def heading(sessions: int, raw_envelopes: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from etl.providers.qoder import audit, segments, stream
 from etl.providers.qoder.states import SKIPPED, STATES
 from etl.providers.qoder.stores import STORES
+from etl.providers.qoder_bridge import debuglog, diagnostics, transport
 from etl.sqlfiles import tables_markdown
 from etl.store import described
 
@@ -43,3 +44,9 @@ def test_every_known_record_type_of_qoder_stands_in_its_page() -> None:
         *STORES.values(),
     }
     assert {kind for kind in known if f"`{kind}`" not in page} == set()
+
+
+def test_every_known_label_of_a_bridge_stands_in_its_page() -> None:
+    page = (DOCS / "providers.md").read_text(encoding="utf-8")
+    known = {*diagnostics.LABELS, *transport.LABELS, *debuglog.LABELS}
+    assert {label for label in known if f"`{label}`" not in page} == set()

@@ -162,6 +162,8 @@ class Fold:
     def _record(self, event: RecordOpened) -> None:
         self._is_answered, self._opened = True, event
         self.rows.open_record()
+        if event.again:
+            return
         blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []
         self._listed = len(blocks)
         if blocks:

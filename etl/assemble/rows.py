@@ -164,7 +164,7 @@ class Rows:
             self._slot(at, "tool_requests", event.block),
             at.session_id,
             key,
-            "synthesised" if event.call_id is None else "native",
+            "synthesised" if event.call_id is None or event.call_id.startswith("~") else "native",
             event.parent_call_id,
             at.message_key,
             event.name_raw,

@@ -14,7 +14,7 @@ from etl.errors import EXIT_BUG, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from typing import TextIO
 
-_REPORTS = ("qoder",)
+_REPORTS = ("qoder", "bridge")
 
 
 @click.command()
@@ -23,24 +23,37 @@ _REPORTS = ("qoder",)
 @click.option(
     "--sessions", type=click.IntRange(1), default=40, show_default=True, help="How many sessions, the latest."
 )
+@click.option("--batch", default="", help="Only this batch of the bridge report. Default: all.")
 @format_option
-def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
+def report(name: str | None, db: str | None, sessions: int, batch: str, fmt: str) -> int:
     """Print a report; without a NAME, list them.
 
-    json, jsonl and csv give one table: the row of kind total first, then the sessions. For people there follow the
-    models, the tools with what they took and waited for, and records nobody has described, by version.
+    json, jsonl and csv give one table: of qoder the row of kind total first, then the sessions; of bridge the runs,
+    then the turns. For people there follow the models, the tools with what they took and waited for, and records nobody
+    has described, by version.
 
     \b
     Example:
       sessionmart report qoder --sessions 40
+      sessionmart report bridge
     """
     if name is None:
         emit(f"{known}\n" for known in _REPORTS)
         return EXIT_OK
     if name not in _REPORTS:
         raise UsageError(_unknown("report", name, _REPORTS))
-    from etl.reports import qoder_report
+    from etl.reports import bridge_report, qoder_report
 
+    if name == "bridge":
+        told = bridge_report(path_of(db), batch)
+        if fmt not in ("table", "markdown"):
+            emit_table(told.rows, fmt)
+            return EXIT_OK
+        emit([f"{told.heading}\n"])
+        for title, part in told.parts.items():
+            emit([f"\n{title}\n\n"])
+            emit_table(part, fmt)
+        return EXIT_OK
     found = qoder_report(path_of(db), sessions)
     if fmt in ("table", "markdown"):
         emit([f"{found.heading}\n\n"])
@@ -170,6 +183,9 @@ def providers(home: str | None, fmt: str) -> int:
     rows: list[dict[str, object]] = []
     for name in known.names():
         provider = known.get(name)
+        found = provider.roots(environment)
+        if not found:  # nobody can say where its files are: `load --root NAME=PATH`
+            rows.append({"provider": name, "title": provider.title, "exists": False})
         rows += [
             {
                 "provider": name,
@@ -179,7 +195,7 @@ def providers(home: str | None, fmt: str) -> int:
                 "path": root.path,
                 "exists": Path(root.path).is_dir(),
             }
-            for root in provider.roots(environment)
+            for root in found
         ]
     text = [(name, pa.string()) for name in ("provider", "title", "realm", "store_kind", "path")]
     emit_table(pa.Table.from_pylist(rows, schema=pa.schema([*text, ("exists", pa.bool_())])), fmt)

@@ -14,7 +14,10 @@ from typing import Final
 from etl.errors import UsageError
 from etl.providers.base import Provider
 
-_BUILT_IN: Final[dict[str, str]] = {"qoder": "etl.providers.qoder"}
+_BUILT_IN: Final[dict[str, str]] = {
+    "qoder": "etl.providers.qoder",
+    "qoder_bridge": "etl.providers.qoder_bridge",
+}
 
 
 def names() -> tuple[str, ...]:

@@ -66,11 +66,13 @@ class Claim:
     """A path that the provider's grammar recognises as one of its files.
 
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
-    is ``jsonl``, ``json`` (one document), ``messages`` (a document that holds a list of messages: a record each, as
-    children of the document), ``sqlite`` or ``opaque`` (never read: it may be encrypted). ``certain`` is False where
-    only the shape of the name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not
-    even the name does: the records must confirm it. ``holds`` says what the file is to a session: ``session`` (it is
-    one, even when empty), ``log`` (it belongs to one, if its records tell of it) or ``many`` (its records name theirs).
+    is ``jsonl``, ``json`` (one document), ``json_array`` (a document whose elements are the records), ``messages`` (a
+    document that holds a list of messages: a record each, as children of the document), ``lines`` (a text log whose
+    lines are the records: ``raw`` is the line, ``value`` empty), ``sqlite`` or ``opaque`` (never read: it may be
+    encrypted). ``certain`` is False where only the shape of the name speaks for it: records that tell of something else
+    deny it. ``sniffed`` is True where not even the name does: the records must confirm it. ``holds`` says what the file
+    is to a session: ``session`` (it is one, even when empty), ``log`` (it belongs to one, if its records tell of it) or
+    ``many`` (its records name theirs).
     """
 
     store_kind: str
@@ -111,7 +113,8 @@ class Provider:
     - ``claim(root, path)``: the claim on a path below a root, else None. A root of store kind ``any`` is a folder the
       user named: the path may then begin anywhere above the grammar.
     - ``recognise(records)``: do these first records look like this provider's? None: they do not tell.
-    - ``native_session(source, head)``: the native id of the session a file belongs to, from its first records.
+    - ``native_session(source, head)``: the native id of the session a file belongs to, from its first records; empty
+      where it belongs to none.
     - ``adapt(source, session, records)``: the adapter; ``session`` is the session key of the file.
     - ``inventory(record)``: the content items of a message record, walked without the projector; None if the
       provider's messages are not made of blocks.

@@ -663,7 +663,7 @@ create table facts.redactions (
 
 -- object: facts.bridge_batches
 -- kind: table
--- grain: one row per batch of bridge runs
+-- grain: one row per batch, as its evidence names it
 -- about: Batches of Qoder Bridge investigations.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
@@ -672,10 +672,10 @@ create table facts.redactions (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
 --   root: folder of the batch, masked
 --   stamp: time in the name of the batch
---   source_kind: live, replay or previous
+--   source_kind: live (a harness's batch), replay, previous (the provenance of an earlier run), log (a debug log) or stream (messages of the SDK alone)
 --   model: model as the log names it
 --   sdk_version: version of the SDK, where stated
 create table facts.bridge_batches (
@@ -695,8 +695,8 @@ create table facts.bridge_batches (
 
 -- object: facts.provider_runs
 -- kind: table
--- grain: one row per run as the bridge reported it
--- about: The reported summary of a run.
+-- grain: one row per run as the harness reported it
+-- about: The reported summary of a run: what was reported, not what was observed.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -704,18 +704,19 @@ create table facts.bridge_batches (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
 --   model: model as the log names it
 --   tool_count: tool calls, as reported
 --   tool_errors: failed tool calls, as reported
 --   protocol_errors: violations of the envelope protocol, as reported
 --   provider_timeouts: turns in which the provider did not answer in time, as reported
 --   continuation_timeouts: turns that fell silent after a tool result, as reported
---   terminal_state: last state of the run
---   final_response: final answer, masked
+--   terminal_state: last state of the run's last turn
+--   states: all states in order, JSON
+--   final_response: the last answer said that it was the last
 --   turns: turns of the run
---   failure: failure in the report's words, masked
+--   failure: failure of the harness in its own words, masked
 create table facts.provider_runs (
     fact_id ubigint,
     source_id varchar,
@@ -732,15 +733,16 @@ create table facts.provider_runs (
     provider_timeouts bigint,
     continuation_timeouts bigint,
     terminal_state varchar,
-    final_response varchar,
+    states varchar,
+    final_response boolean,
     turns bigint,
     failure varchar
 );
 
 -- object: facts.provider_turns
 -- kind: table
--- grain: one row per turn of a run
--- about: Timing, counts and error of a turn.
+-- grain: one row per turn and file that tells of it
+-- about: What one file says of a turn: its diagnostics, its transport log, or the summary; the view bridge_turns puts them together.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -748,32 +750,49 @@ create table facts.provider_runs (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
 --   request_id: id of the request
---   stop_reason: why the model stopped
---   error_kind: kind of the error as the bridge names it
---   error_code: code of the error
+--   model: model as the messages name it
+--   evidence_level: observed, derived (concluded from code), replay (saved messages fed in again) or summary_only
+--   stop_reason: why the turn ended, as the Bridge says: toolUse, stop, length, error or aborted
+--   raw_stop_reason: stop reason of the SDK's result
+--   error_kind: kind of a timeout as the Bridge names it: PROVIDER_UNAVAILABLE, PROVIDER_QUEUE_TIMEOUT, PROVIDER_RESPONSE_TIMEOUT or POST_TOOL_CONTINUATION_TIMEOUT
+--   error_code: violated rule of the protocol, as reported
 --   error_message: message of the error, masked
---   error_class: class of the failure
---   continuation: the turn continues after a tool result
---   request_sent: the request left the bridge
---   runtime_ack_us: to the acknowledgement of the runtime, microseconds
---   first_message_us: to the first message, microseconds
---   first_model_event_us: to the first event of the model, microseconds
+--   error_class: protocol, availability, continuation_timeout, aborted, provider_error, or NULL where nothing tells
+--   continuation: the turn goes on after tool results
+--   request_sent: the user's frame was written to the worker
+--   runtime_ack_us: to the acknowledgement of the runtime (command_lifecycle started), which is no token, microseconds
+--   first_message_us: to the first message of the SDK, microseconds
+--   first_model_event_us: to the first stream event, snapshot or result, microseconds
 --   first_thinking_us: to the first thinking, microseconds
---   first_token_us: time to the first token, microseconds
---   terminal_us: to the end of the turn, microseconds
---   raw_chunk_count: SDK messages received
---   transport_frame_count: transport frames
+--   first_token_us: to the first text of the answer, microseconds
+--   last_message_us: to the last message of the SDK, microseconds
+--   terminal_us: to what ended the turn, cleanup included, microseconds
+--   raw_chunk_count: messages of the SDK that were consumed, resends included
+--   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
---   snapshot_count: final snapshots of messages
+--   snapshot_count: assistant snapshots that are part of the answer
 --   queue_event_count: queue events
 --   result_count: results
 --   diag_count: diagnostic events
---   evidence_level: observed, derived, replay or summary_only
---   masked_values: a number was masked in the log: the column is NULL
+--   duplicate_uuids: resends dropped because uuid and content were seen before
+--   duplicate_finals: final snapshots dropped because message id and content were seen before
+--   sequence_gaps: places where the sequence number does not follow
+--   backward_steps: places where the time since the turn began goes back
+--   own_code: violated rule by our own reading of boundary A, or of the conversation that was sent
+--   own_error: what is wrong, in our words
+--   own_failure: what provider or runtime say went wrong, masked
+--   own_timeout: class of a silence after the last message, by our own reading; NULL where a result came
+--   own_calls: tool calls of the answer by our own reading
+--   own_text: text of the answer put together from boundary A by the rules, masked on the Bridge's terms too
+--   delta_text: text deltas joined, masked likewise
+--   delta_defect: code of the first complete envelope of the joined deltas that is not right
+--   snapshot_text: texts of the snapshots that the Bridge says it appended, joined, masked likewise
+--   total_credits: credits of the SDK's session so far: cumulative, never to be summed
+--   masked_values: a number was masked in the log: its column is NULL
 create table facts.provider_turns (
     fact_id ubigint,
     source_id varchar,
@@ -785,7 +804,10 @@ create table facts.provider_turns (
     run integer,
     turn integer,
     request_id varchar,
+    model varchar,
+    evidence_level varchar,
     stop_reason varchar,
+    raw_stop_reason varchar,
     error_kind varchar,
     error_code varchar,
     error_message varchar,
@@ -797,6 +819,7 @@ create table facts.provider_turns (
     first_model_event_us bigint,
     first_thinking_us bigint,
     first_token_us bigint,
+    last_message_us bigint,
     terminal_us bigint,
     raw_chunk_count bigint,
     transport_frame_count bigint,
@@ -805,14 +828,27 @@ create table facts.provider_turns (
     queue_event_count bigint,
     result_count bigint,
     diag_count bigint,
-    evidence_level varchar,
+    duplicate_uuids bigint,
+    duplicate_finals bigint,
+    sequence_gaps bigint,
+    backward_steps bigint,
+    own_code varchar,
+    own_error varchar,
+    own_failure varchar,
+    own_timeout varchar,
+    own_calls bigint,
+    own_text varchar using compression zstd,
+    delta_text varchar using compression zstd,
+    delta_defect varchar,
+    snapshot_text varchar using compression zstd,
+    total_credits decimal(18,9),
     masked_values boolean
 );
 
 -- object: facts.boundary_events
 -- kind: table
--- grain: one row per diagnostic event
--- about: Events of the five boundaries A received to E error input.
+-- grain: one row per diagnostic event, and per stage of a provenance
+-- about: Events of the five boundaries: A received, B put together, C before normalising, D parser input, E error input.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -820,25 +856,25 @@ create table facts.provider_turns (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
 --   request_id: id of the request
 --   sequence: order within the turn
 --   elapsed_us: microseconds since the turn began
---   label: label of the diagnostic
---   boundary: A to E
---   item_index: index of the content item
+--   label: label of the event
+--   boundary: A to E; NULL for events of no boundary
+--   item_index: number of the envelope, from 1; 0 for the whole text
 --   text: masked text
---   digest: blake2b-64 of the stored (masked) content
---   digest_algo: algorithm of the digest
+--   digest: digest as the Bridge states it, taken before its masking: to compare with digests only
+--   digest_algo: sha256/16: the first 16 hex digits of SHA-256
 --   uuid: id of the message
 --   message_id: id of the model message
 --   sdk_seq: number of the SDK message it belongs to
 --   code: protocol code
 --   observed: it was observed, not derived
 --   evidence_level: observed, derived, replay or summary_only
---   payload: masked JSON
+--   payload: what no other column holds, masked JSON
 create table facts.boundary_events (
     fact_id ubigint,
     source_id varchar,
@@ -870,7 +906,7 @@ create table facts.boundary_events (
 -- object: facts.sdk_messages
 -- kind: table
 -- grain: one row per SDK message at boundary A
--- about: Messages as received, with their disposition.
+-- about: Messages as received, with what became of them. The text of a delta is not stored by itself: pieces of a secret cannot be masked.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -878,21 +914,27 @@ create table facts.boundary_events (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
 --   sequence: order within the turn
+--   elapsed_us: microseconds since the turn began
 --   type: type of the message
 --   subtype: finer kind
 --   uuid: id of the message
 --   message_id: id of the model message
---   digest: blake2b-64 of the stored (masked) content
+--   digest: digest as the Bridge states it
 --   stop_reason: why the model stopped
+--   event_type: type of the stream event
 --   delta_type: type of the delta
---   delta_text: text of the delta, masked
---   text: masked text
---   dup_of_line: line of the message it repeats
---   disposition: used, skipped, unknown, rejected; for lines also blank and pending
+--   delta_chars: characters of the delta
+--   comparable: the stream event with its delta's length, masked as both sides of a comparison are, JSON
+--   text: text of a snapshot or echo of a result, masked
+--   defect_code: code of the first complete envelope in it that is not right
+--   is_masked: a number in it is masked
+--   dup_of_line: line of the message it repeats or contradicts
+--   disposition: kept, dup_uuid, dup_final, conflict or after_terminal (the turn was over)
+--   payload: what no other column holds, for messages that are no snapshot and no stream event, masked JSON
 create table facts.sdk_messages (
     fact_id ubigint,
     source_id varchar,
@@ -904,23 +946,29 @@ create table facts.sdk_messages (
     run integer,
     turn integer,
     sequence bigint,
+    elapsed_us bigint,
     type varchar,
     subtype varchar,
     uuid varchar,
     message_id varchar,
     digest varchar,
     stop_reason varchar,
+    event_type varchar,
     delta_type varchar,
-    delta_text varchar using compression zstd,
+    delta_chars bigint,
+    comparable varchar using compression zstd,
     text varchar using compression zstd,
+    defect_code varchar,
+    is_masked boolean,
     dup_of_line bigint,
-    disposition varchar
+    disposition varchar,
+    payload varchar using compression zstd
 );
 
 -- object: facts.transport_frames
 -- kind: table
--- grain: one row per transport frame
--- about: Frames between SDK and service.
+-- grain: one row per frame between SDK and worker
+-- about: Frames repeat what the SDK hands on, to compare with; writes are what the Bridge sent.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -928,18 +976,22 @@ create table facts.sdk_messages (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
---   sequence: order within the turn
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
+--   sequence: order within the turn, from 0
 --   elapsed_us: microseconds since the turn began
 --   direction: write, frame or omitted
 --   type: type of the frame
 --   subtype: finer kind
 --   uuid: id of the message in it
---   text: masked text
---   is_masked: the log masks values of the frame
---   payload: masked JSON
+--   delta_type: type of the delta
+--   delta_chars: characters of the delta
+--   comparable: as in sdk_messages
+--   text: text of a snapshot, echo of a result, or the prompt that was written, masked
+--   defect_code: code of the first complete envelope in it that is not right
+--   is_masked: a number in it is masked
+--   payload: what no other column holds, masked JSON
 create table facts.transport_frames (
     fact_id ubigint,
     source_id varchar,
@@ -956,7 +1008,11 @@ create table facts.transport_frames (
     type varchar,
     subtype varchar,
     uuid varchar,
+    delta_type varchar,
+    delta_chars bigint,
+    comparable varchar using compression zstd,
     text varchar using compression zstd,
+    defect_code varchar,
     is_masked boolean,
     payload varchar using compression zstd
 );
@@ -964,7 +1020,7 @@ create table facts.transport_frames (
 -- object: facts.queue_events
 -- kind: table
 -- grain: one row per queue event at boundary A
--- about: Queue state as received.
+-- about: Queue state as received; labels and transport frames repeat it.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -972,16 +1028,17 @@ create table facts.transport_frames (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
 --   sequence: order within the turn
 --   elapsed_us: microseconds since the turn began
---   status: status of the queue
---   service_available: the service says it is available
---   request_id: id of the request
+--   status: queued or ready
+--   service_available: the service says it is available; NULL where it does not say
+--   request_id: id of the request in the queue
 --   model_key: model asked for
 --   queue_type: kind of queue
+--   queue_count: requests in the queue
 --   queue_wait_us: waited in the queue so far, microseconds
 --   wait_us: wait that the service expects, microseconds
 create table facts.queue_events (
@@ -1001,14 +1058,15 @@ create table facts.queue_events (
     request_id varchar,
     model_key varchar,
     queue_type varchar,
+    queue_count bigint,
     queue_wait_us bigint,
     wait_us bigint
 );
 
 -- object: facts.envelopes
 -- kind: table
--- grain: one row per tool-call envelope found in text
--- about: Strictly parsed, never repaired.
+-- grain: one row per boundary and tool-call envelope found in its text
+-- about: Strictly read, never repaired.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -1016,17 +1074,17 @@ create table facts.queue_events (
 --   row_key: table and primary key, for databases only
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
---   batch_id: the batch
---   run: run number
---   turn: turn number
---   boundary: A to E
---   envelope_index: number of the envelope in the text
---   raw: the envelope, masked
---   parse_ok: it is strict JSON
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
+--   boundary: A (the text put together by our rules), B, C, or D (what the parser was asked)
+--   envelope_index: number of the envelope in the text, from 1
+--   raw: text between its tags, masked; of an incomplete one everything from the marker on
+--   parse_ok: it is complete and strict JSON
 --   parse_error: why it is not
---   code: protocol code
+--   code: code of what is wrong with it, NULL where it is right
 --   tool_name: tool it asks for
---   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
+--   call_key: id of the call, or its place in run, turn and answer where the model gave none
 create table facts.envelopes (
     fact_id ubigint,
     source_id varchar,
@@ -1045,4 +1103,36 @@ create table facts.envelopes (
     code varchar,
     tool_name varchar,
     call_key varchar
+);
+
+-- object: facts.bridge_claims
+-- kind: table
+-- grain: one row per figure or conclusion that an evidence file states
+-- about: What summaries, audits and replays conclude themselves: to compare with, never to count.
+-- columns:
+--   fact_id: deterministic id of the row: its source, table and place
+--   source_id: the source that owns the row
+--   line_no: physical line, from 1; for databases the rank by row_key
+--   row_key: table and primary key, for databases only
+--   child: index of the record inside a framed or glued line, else 0
+--   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
+--   batch_id: the batch: its time stamp; for other evidence the name of the file or the id of the SDK's session
+--   run: run number; in a log and in a provenance the ordinal
+--   turn: turn number inside the run
+--   claim: name of the figure
+--   value: as stated; JSON unless it is a text
+--   evidence_level: evidence that the file is: derived, replay or summary_only
+create table facts.bridge_claims (
+    fact_id ubigint,
+    source_id varchar,
+    line_no bigint,
+    row_key varchar,
+    child integer,
+    block integer,
+    batch_id varchar,
+    run integer,
+    turn integer,
+    claim varchar,
+    value varchar,
+    evidence_level varchar
 );

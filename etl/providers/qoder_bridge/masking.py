@@ -1,0 +1,64 @@
+"""How does the Bridge mask what it writes, so that two masked sides can be compared?
+
+Diagnostics mask strings below secret-like keys, the transport log masks every value there (so token *counts* become
+the word ``<redacted>``), and both mask ``Bearer …`` and ``token=…`` inside texts. Pieces of a text are masked one by
+one and the whole again: before comparing, both sides go through the same rules. A masked text stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from etl.shape import as_dict, canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MASK: Final = "<redacted>"
+_SECRET_KEY: Final = re.compile(r"api[_-]?key|token|secret|password|authorization|credential", re.IGNORECASE)
+_BEARER: Final = re.compile(r"Bearer\s+\S+", re.IGNORECASE)
+_NAMED: Final = re.compile(
+    r"((?:api[_-]?key|token|secret|password|authorization)\s*[\"']?\s*[:=]\s*[\"']?)[^\"'\s,}]+", re.IGNORECASE
+)
+_DEPTH: Final = 64
+
+
+def masked_text(text: str) -> str:
+    """The text as the Bridge would mask it."""
+    return _NAMED.sub(rf"\1{MASK}", _BEARER.sub(f"Bearer {MASK}", text))
+
+
+def comparable(value: Any, depth: int = 0) -> Any:
+    """The value with everything below secret-like keys masked, whatever its type."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {key: MASK if _SECRET_KEY.search(key) else comparable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [comparable(item, depth + 1) for item in value]
+    return masked_text(value) if isinstance(value, str) else value
+
+
+def comparable_json(value: Any) -> str:
+    """The comparable value as canonical JSON."""
+    return canonical(comparable(value))
+
+
+def has_masked_number(message: dict[str, Any]) -> bool:
+    """Stands the mask where the SDK has a number: in the usage of a message, an event or a result?"""
+    return any(_is_masked(usage) for usage in _usages(message))
+
+
+def _usages(message: dict[str, Any]) -> Iterator[Any]:
+    event = as_dict(message.get("event"))
+    for holder in (message, as_dict(message.get("message")), event, as_dict(event.get("message"))):
+        for key in ("usage", "modelUsage"):
+            if key in holder:
+                yield holder[key]
+
+
+def _is_masked(value: Any, depth: int = 0) -> bool:
+    if value == MASK:
+        return True
+    return depth < _DEPTH and isinstance(value, dict) and any(_is_masked(item, depth + 1) for item in value.values())
