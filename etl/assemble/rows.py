@@ -77,6 +77,7 @@ class Rows:
             at.message_key,
             at.is_sidechain,
             at.ts,
+            at.sequence,
         )
 
     def content_blocks(self, at: RecordOpened, blocks: list[ContentBlock]) -> None:

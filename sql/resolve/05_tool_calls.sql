@@ -58,26 +58,37 @@ from (
 where epoch_us(result_ts) - epoch_us(before_ts) <= 250000 or epoch_us(after_ts) - epoch_us(result_ts) <= 250000;
 
 -- resolve: closing
--- needs: timeline, facts.dialogue, facts.events
--- about: turns in which the person interrupted, with the place of the last interruption
+-- needs: timeline, turn_ends, facts.dialogue
+-- about: turns in which the person interrupted, with the place of the last interruption (behind all else where the log says
+--   that the turn ended so)
 create or replace temp table closing as
-select t.session_id, t.turn_no, max(t.seq) as last_seq
-from facts.dialogue d
-join timeline t on t.what = 'dialogue' and t.session_id = d.session_id and t.fact_id = d.fact_id
-where d.kind = 'notice' and starts_with(d.text, '[Request interrupted')
+select session_id, turn_no, max(last_seq) as last_seq
+from (
+    select t.session_id, t.turn_no, t.seq as last_seq
+    from facts.dialogue d
+    join timeline t on t.what = 'dialogue' and t.session_id = d.session_id and t.fact_id = d.fact_id
+    where d.kind = 'notice' and starts_with(d.text, '[Request interrupted')
+    union all
+    select session_id, turn_no, 9223372036854775807 from turn_ends where status = 'cancelled'
+)
 group by all;
 
 -- resolve: mart.tool_calls
--- needs: paired, flushed, closing, facts.tool_spans, facts.model_calls, mart.session_links
+-- needs: paired, flushed, closing, waits_inside, facts.tool_spans, facts.model_calls, mart.session_links
 -- about: status and best latency of each call, by one rule for all providers: execution, provider duration, own start and
 --   end, own pair, bound of the batch. A call without a result has no latency. A denied call's time is a human wait: it
---   is kept, and percentiles leave it out.
+--   is kept, and percentiles leave it out. Execution is what a second log times; start and end in the log of the call itself
+--   are start_end.
 delete from mart.tool_calls where session_id in (select session_id from touched);
 
 insert into mart.tool_calls
 with spans as (
     select session_id, call_key,
         sum(duration_us) filter (span in ('execution', 'shell')) as execution_us,
+        min(source_id) filter (span in ('execution', 'shell') and duration_us is not null) as span_source,
+        min(started_at) filter (span in ('execution', 'shell') and duration_us is not null) as span_start,
+        max(ended_at) filter (span in ('execution', 'shell') and duration_us is not null) as span_end,
+        max(line_no) filter (span in ('execution', 'shell') and duration_us is not null) as span_line,
         sum(duration_us) filter (span in ('wait_permission', 'wait_human', 'wait_queue')) as wait_us
     from facts.tool_spans
     where session_id in (select session_id from touched)
@@ -90,13 +101,16 @@ models as (
     group by all
 ),
 judged as (
-    select p.*, s.execution_us, s.wait_us, m.model, l.session_id as child_session_id,
+    select p.*, case when s.execution_us is not null then greatest(0, s.execution_us - coalesce(o.us, 0)) end as execution_us,
+        s.span_source, s.span_start, s.span_end, s.span_line,
+        s.wait_us, m.model, l.session_id as child_session_id,
         count(*) over (partition by p.session_id, p.source_id, p.batch_key) as calls_in_batch,
         f.call_key is not null as is_flushed,
         call_status(p.result_fact_id is not null, p.is_error, p.exit_code, p.denial, p.status_raw, c.last_seq > p.seq)
             as status
     from paired p
     left join spans s on s.session_id = p.session_id and s.call_key = p.call_key
+    left join waits_inside o on o.session_id = p.session_id and o.call_key = p.call_key
     left join models m on m.session_id = p.session_id and m.message_key = p.message_key
     left join flushed f on f.session_id = p.session_id and f.call_key = p.call_key
     left join closing c on c.session_id = p.session_id and c.turn_no = p.turn_no
@@ -107,7 +121,7 @@ timed as (
     select *,
         case
             when result_fact_id is null and execution_us is null then 'none'
-            when execution_us is not null then 'execution'
+            when execution_us is not null then case when span_source = source_id then 'start_end' else 'execution' end
             when provider_us is not null then 'provider_duration'
             when pair_us is null then 'none'
             when is_flushed and calls_in_batch > 1 then 'batch'
@@ -116,17 +130,20 @@ timed as (
     from judged
 )
 select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name, name_raw, mcp_server, result_bytes,
-    is_error, exit_code, status, request_ts, result_ts,
-    case source when 'execution' then execution_us when 'provider_duration' then provider_us when 'none' then null
+    is_error, exit_code, status,
+    case when source in ('execution', 'start_end') then coalesce(span_start, request_ts) else request_ts end,
+    case when source in ('execution', 'start_end') then coalesce(span_end, result_ts) else result_ts end,
+    case source when 'execution' then execution_us when 'start_end' then execution_us when 'provider_duration' then provider_us when 'none' then null
         else pair_us end as latency_us,
     source,
     case
         when source = 'none' then 'none'
         when source = 'batch' or status = 'background' then 'bound'
-        when source in ('execution', 'provider_duration') then 'exact'
+        when source in ('execution', 'provider_duration', 'start_end') then 'exact'
         else 'good'
     end,
-    case when source in ('pair', 'batch') then 'lines ' || request_line || ' and ' || result_line end,
+    case when source in ('pair', 'batch') then 'lines ' || request_line || ' and ' || result_line
+        when source = 'start_end' then 'start and end, ended on line ' || span_line end,
     pair_us, provider_us, wait_us,
     is_human_gate(name, status, source, case source when 'none' then null else pair_us end, provider_us),
     batch_key is not null and calls_in_batch > 1,

@@ -6,7 +6,7 @@
 create or replace temp table titles as
 with candidates as (
     select session_id, last_value as title, key as source,
-        case key when 'title.custom' then 1 when 'title.ai' then 2 when 'title.sidecar' then 3
+        case key when 'title.custom' then 1 when 'title.ai' then 2 when 'title.auto' then 2 when 'title.sidecar' then 3
             when 'title.last_prompt' then 4 when 'title.summary' then 5 end as rank
     from stated
     where starts_with(key, 'title.')
@@ -31,9 +31,9 @@ where line <> ''
 qualify row_number() over (partition by session_id order by rank) = 1;
 
 -- resolve: mart.sessions
--- needs: stated, titles, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
+-- needs: stated, titles, other_folders, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns, mart.session_links
 -- about: one row per session. Start and end are the first and last instant of its own message records: copies, state rows
---   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar.
+--   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar, then the others.
 --   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
 
@@ -44,8 +44,16 @@ with files as (
         count(*) as sources, sum(rejected_lines) as rejected_lines,
         case when bool_or(source_state = 'present') then 'present' when bool_and(source_state = 'gone') then 'gone'
             else 'suspicious' end as source_state
-    from facts.sources
-    where session_id in (select session_id from touched)
+    from (
+        select * from facts.sources where session_id in (select session_id from touched)
+        union all by name
+        -- a session without a file of its own, in the log of another
+        select s.* replace (r.session_id as session_id, regexp_replace(r.session_id, '^[^:]*:', '') as native_session_id, 0 as rejected_lines)
+        from facts.sources s
+        join (select distinct session_id, source_id from facts.records where session_id in (select session_id from touched)) r
+            on r.source_id = s.source_id and r.session_id <> s.session_id
+        where r.session_id not in (select session_id from facts.sources where session_id is not null)
+    )
     group by session_id
 ),
 own as (
@@ -96,6 +104,9 @@ unread as (
 ended as (
     select session_id, arg_max(status, turn_no) as status from mart.turns group by session_id
 ),
+internals as (  -- another session says that this one is the agent's own
+    select distinct substr(key, 10) as session_id from stated where starts_with(key, 'internal.')
+),
 facts_of as (
     select session_id,
         any_value(last_filled) filter (key = 'kind') as kind,
@@ -122,15 +133,16 @@ lineage as (
     group by session_id
 )
 select f.session_id, f.provider, f.realm, f.native_id,
-    case when l.parent is not null or k.kind = 'subagent' then 'subagent' when l.origin is not null then 'fork' else 'root' end,
+    case when l.via_call_key is null and (k.kind = 'internal' or i.session_id is not null) then 'internal'
+        when l.parent is not null or k.kind = 'subagent' then 'subagent' when l.origin is not null then 'fork' else 'root' end,
     t.title, t.source,
     coalesce(l.parent, l.origin, l.continued),
     regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', ''),
     l.via_call_key,
-    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar),
+    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, w.cwd),
     case when k.cwd_relocated is not null then 'relocated' when k.cwd_record is not null then 'record'
-        when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar' end,
-    nullif(regexp_extract(coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar), '([^/\\]+)[/\\]*$', 1), ''),
+        when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar' else w.source end,
+    nullif(regexp_extract(coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, w.cwd), '([^/\\]+)[/\\]*$', 1), ''),
     k.branch, k.remote, k.version, k.entrypoint,
     coalesce(u.model, k.model_config), coalesce(u.models, []),
     o.started_at, o.ended_at,
@@ -144,6 +156,8 @@ select f.session_id, f.provider, f.realm, f.native_id,
 from files f
 left join facts_of k using (session_id)
 left join lineage l using (session_id)
+left join other_folders w using (session_id)
+left join internals i using (session_id)
 left join titles t using (session_id)
 left join own o using (session_id)
 left join said s using (session_id)
