@@ -14,7 +14,7 @@ from typing import Final
 from etl.errors import UsageError
 from etl.providers.base import Provider
 
-_BUILT_IN: Final[dict[str, str]] = {"qoder": "etl.providers.qoder"}
+_BUILT_IN: Final[dict[str, str]] = {"muse": "etl.providers.muse", "qoder": "etl.providers.qoder"}
 
 
 def names() -> tuple[str, ...]:
