@@ -32,7 +32,7 @@ class RecordOpened:
     session's own numbering, which is then its order inside the source. ``group_key`` names the part of a message whose
     fragments belong together, where the log names parts (default: the message). ``first_wins``: of two records of one
     id the first is kept, not the last complete one. ``again``: an earlier record is opened once more, because only now
-    is it known what it says; it may fill only tables that it has not filled yet.
+    is it known what it says.
     """
 
     line_no: int

@@ -166,7 +166,7 @@ class Fold:
         if self._opened is not None:
             self._shut()
         self._is_answered, self._opened = True, event
-        self.rows.open_record()
+        self.rows.open_record(again=event.again)
         if event.again:
             return
         blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []

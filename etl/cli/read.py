@@ -14,7 +14,7 @@ from etl.errors import EXIT_BUG, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from typing import TextIO
 
-_REPORTS = ("qoder",)
+_REPORTS = ("muse", "qoder")
 
 
 @click.command()
@@ -38,9 +38,9 @@ def report(name: str | None, db: str | None, sessions: int, fmt: str) -> int:
         return EXIT_OK
     if name not in _REPORTS:
         raise UsageError(_unknown("report", name, _REPORTS))
-    from etl.reports import qoder_report
+    from etl.reports import session_report
 
-    found = qoder_report(path_of(db), sessions)
+    found = session_report(path_of(db), name, sessions)
     if fmt in ("table", "markdown"):
         emit([f"{found.heading}\n\n"])
         emit_table(found.totals, fmt)

@@ -6,6 +6,7 @@ number of the log, and the ids that were used: of two records of one id the firs
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import RecordOpened, SessionEvent, SessionFact, Unread
@@ -39,6 +40,7 @@ def adapt(source: Source, session: str, records: Iterator[RecordLike]) -> Iterat
         yield from log.read(record)
     for stream in log.streams.values():
         yield from stream.turns.ends()
+    yield from log.missing()
 
 
 class _Stream:
@@ -58,6 +60,16 @@ class _Stream:
             self.handlers |= part.handlers()
 
 
+@dataclass(slots=True)
+class _Gap:
+    """Numbers that a log jumps over, the record that shows it, and those of them that came later."""
+
+    first: int
+    last: int
+    opened: RecordOpened | None = None
+    filled: set[int] = field(default_factory=set)
+
+
 class _Log:
     """The adapter's locals."""
 
@@ -69,7 +81,8 @@ class _Log:
         self.kinds: dict[str, Noted | str | None] = {}
         self.frame_line = self.next_child = 0
         self.last = 0
-        self.gap: tuple[int, int] | None = None
+        self.gaps: list[_Gap] = []
+        self.is_shown = True
         self.is_drifted = False
 
     def read(self, record: RecordLike) -> Iterator[Event]:
@@ -110,7 +123,7 @@ class _Log:
         handler = stream.handlers.get(entry.name)
         self._number(entry.sequence, is_own=entry.session == self.session)
         if entry.id is not None and entry.id in stream.used:
-            yield entry.opened(chained=False)
+            yield entry.opened(chained=False, role="assistant")  # so that its items are listed
         elif handler is None:
             yield from self._other(entry, stream)
         else:
@@ -149,13 +162,25 @@ class _Log:
         """The log is numbered without gaps, over frames and markers too; records of other sessions may share in its
         numbers, or have their own.
         """
-        if sequence is None or sequence <= self.last:
+        if sequence is None:
             return
         if sequence == self.last + 1:
             self.last = sequence
-        elif is_own:
-            self.gap = (self.last + 1, sequence - 1)
-            self.last = sequence
+        elif sequence > self.last and is_own:
+            self.gaps.append(_Gap(self.last + 1, sequence - 1))
+            self.last, self.is_shown = sequence, False
+        elif sequence < self.last:
+            for gap in self.gaps:  # it stands later than it should: it is not missing
+                if gap.first <= sequence <= gap.last:
+                    gap.filled.add(sequence)
+
+    def missing(self) -> Iterator[Event]:
+        """The numbers that no record of the log has."""
+        for gap in self.gaps:
+            missing = gap.last - gap.first + 1 - len(gap.filled)
+            if missing and gap.opened is not None:
+                yield replace(gap.opened, again=True)
+                yield SessionEvent("sequence_gap", attrs={"first": gap.first, "last": gap.last, "missing": missing})
 
     def _other(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
         """A record without a handler: an event, bookkeeping, or something nobody has described."""
@@ -167,7 +192,7 @@ class _Log:
             yield from self._told(_noted(told, entry), entry, stream)
         elif told is None:
             yield Unread(entry.line_no, entry.child, name, "unknown")
-        elif self.gap is not None:  # what shows a gap is not skipped
+        elif not self.is_shown:  # what shows a gap is not skipped
             yield from self._told(iter((entry.opened(chained=False),)), entry, stream)
         else:
             yield Unread(entry.line_no, entry.child, name, "skipped")
@@ -179,16 +204,14 @@ class _Log:
             if type(event) is RecordOpened and not event.again:
                 if entry.id is not None:
                     stream.used.add(entry.id)
-                if self.gap is not None or not stream.is_introduced or entry.value.get("schema_version") != 1:
+                if not self.is_shown:
+                    self.gaps[-1].opened, self.is_shown = event, True
+                if not stream.is_introduced or entry.value.get("schema_version") != 1:
                     yield from self._notes(entry, stream)
                 if entry.name == _STARTED and self.parent is not None and stream.session == self.session:
                     yield SessionFact("kind", "subagent" if stream.facts.has_metadata else "internal")
 
     def _notes(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
-        if self.gap is not None:
-            first, last = self.gap
-            self.gap = None
-            yield SessionEvent("sequence_gap", attrs={"first": first, "last": last, "missing": last - first + 1})
         version = entry.value.get("schema_version")
         if version != 1 and not self.is_drifted:
             self.is_drifted = True

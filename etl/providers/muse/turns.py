@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import Dialogue, SessionEvent, TurnMark
+from etl.events import Dialogue, Merged, SessionEvent, TurnMark
 from etl.shape import as_dict, as_int, as_list, as_str, as_text
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ class Thought:
 
 @dataclass(slots=True)
 class Run:
-    """What the log said of one run so far. ``attributed`` are the attributions of usage, ``completed`` how many model
-    calls were stated; ``summaries`` are the places of reasoning summaries by message and by response.
+    """What the log said of one run so far. ``asked`` is its prompt and where it stands, ``attributed`` the attributions
+    of usage, ``completed`` how many model calls were stated; ``summaries`` are the places of reasoning summaries by
+    message and by response.
     """
 
     id: str
     is_begun: bool = False
+    asked: tuple[str, tuple[int, int]] | None = None
     is_ended: bool = False
     model: str | None = None
     response: str | None = None
@@ -147,7 +149,10 @@ class Turns:
             run.is_begun = True
             trigger = "subagent" if self.is_child else "scheduled" if text is None else "person"
             yield TurnMark("start", run.id, trigger, status_raw="open")
-        if text is not None:
+        if text is not None and run.asked is not None and run.asked[0] == text:
+            yield Merged(0, 0, "resend", run.asked[1])
+        elif text is not None:
+            run.asked = (text, (entry.line_no, entry.child))
             attachments = intent.attachments if intent else 0
             yield Dialogue(*self._asked(), text, "/payload/event/prompt", 0, attachments)
 
