@@ -187,6 +187,7 @@ def test_results_do_not_depend_on_the_order_of_files_or_on_what_was_loaded_befor
     tree = CASES / ALONE / "tree"
     whole = Store(tree, tmp_path / "whole.duckdb")
     children = sorted(path for path in tree.rglob("session.jsonl") if "subagent" in path.parts)
+    found: list[list[Any]] = []
     for path in sorted(tree.rglob("session.jsonl"), key=lambda path: path not in children):
         target = home / path.relative_to(tree)
         target.parent.mkdir(parents=True, exist_ok=True)

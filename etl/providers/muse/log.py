@@ -77,7 +77,9 @@ class _Log:
         self.source, self.session = source, session
         self.parent, self.agent = source.claim.parent, source.claim.agent
         self.streams: dict[str, _Stream] = {}
-        self.names: dict[tuple[Any, Any], str] = {}
+        self.names: dict[tuple[str, str], str] = {}
+        self.keys: dict[str, str] = {}
+        self.passed: set[str] = set()
         self.kinds: dict[str, Noted | str | None] = {}
         self.frame_line = self.next_child = 0
         self.last = 0
@@ -115,44 +117,54 @@ class _Log:
         self.frame_line, self.next_child = line_no, child
 
     def _envelope(self, line_no: int, child: int, raw: bytes, value: dict[str, Any]) -> Iterator[Event]:
-        entry = self._entry(line_no, child, raw, value)
-        stream = self.streams.get(entry.session)
+        payload = value.get("payload")
+        if not isinstance(payload, dict):
+            payload = {}
+        name, body = self._named(value["payload_type"], payload)
+        sequence = value.get("sequence")
+        if type(sequence) is not int:
+            sequence = as_int(sequence)
+        if name in self.passed and sequence == self.last + 1 and self.is_shown:
+            self.last = sequence  # bookkeeping in its place, which is most of a log
+            yield Unread(line_no, child, name, "skipped")
+            return
+        stream_id = stream_of(value)
+        session = self.session if stream_id is None else self.keys.get(stream_id)
+        if session is None:
+            session = self.keys[stream_id or ""] = self.source.session_id(stream_id or "")
+        self._number(sequence, is_own=session == self.session)
+        stream = self.streams.get(session)
         if stream is None:
-            is_child = self.parent is not None or entry.session != self.session
-            stream = self.streams[entry.session] = _Stream(self.source, entry.session, is_child=is_child)
-        handler = stream.handlers.get(entry.name)
-        self._number(entry.sequence, is_own=entry.session == self.session)
-        if entry.id is not None and entry.id in stream.used:
+            is_child = self.parent is not None or session != self.session
+            stream = self.streams[session] = _Stream(self.source, session, is_child=is_child)
+        ts, identity = instant(value.get("recorded_at")), as_text(value.get("id"))
+        agent = self.agent if session == self.session else None
+        entry = Entry(line_no, child, raw, value, name, payload, body, session, ts, sequence, identity, agent)
+        handler = stream.handlers.get(name)
+        if identity is not None and identity in stream.used:
             yield entry.opened(chained=False, role="assistant")  # so that its items are listed
         elif handler is None:
             yield from self._other(entry, stream)
         else:
             yield from self._told(handler(entry), entry, stream)
 
-    def _entry(self, line_no: int, child: int, raw: bytes, value: dict[str, Any]) -> Entry:
-        payload = value.get("payload")
-        if not isinstance(payload, dict):
-            payload = {}
-        payload_type = value["payload_type"]
+    def _named(self, payload_type: Any, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """What a record is called, and the event or the record in its payload."""
         if payload_type == _EVENTS:
             body = payload.get("event")
-            if not isinstance(body, dict):
-                body = as_dict(payload.get("record")) or payload
-            name = self._name(payload.get("kind"), body.get("kind") if body is not payload else None)
-        else:
-            body = payload.get("record")
-            if not isinstance(body, dict):
-                body = payload
-            name = payload_type[:_NAME] if isinstance(payload_type, str) else "(no payload type)"
-        stream = stream_of(value)
-        session = self.session if stream is None else self.source.session_id(stream)
-        agent = self.agent if session == self.session else None
-        sequence, told_at = as_int(value.get("sequence")), instant(value.get("recorded_at"))
-        identity = as_text(value.get("id"))
-        return Entry(line_no, child, raw, value, name, payload, body, session, told_at, sequence, identity, agent)
+            if isinstance(body, dict):
+                return self._name(payload.get("kind"), body.get("kind")), body
+            record = payload.get("record")
+            return self._name(payload.get("kind"), None), record if isinstance(record, dict) else payload
+        record = payload.get("record")
+        name = payload_type[:_NAME] if isinstance(payload_type, str) else "(no payload type)"
+        return name, record if isinstance(record, dict) else payload
 
     def _name(self, scope: Any, kind: Any) -> str:
-        scope, kind = (part if isinstance(part, str) else "" for part in (scope, kind))
+        if not isinstance(kind, str):
+            kind = ""
+        if not isinstance(scope, str):
+            scope = ""
         name = self.names.get((scope, kind))
         if name is None:
             name = self.names[scope, kind] = f"{_EVENTS}/{scope[:_NAME]}/{kind[:_NAME]}"
@@ -195,21 +207,25 @@ class _Log:
         elif not self.is_shown:  # what shows a gap is not skipped
             yield from self._told(iter((entry.opened(chained=False),)), entry, stream)
         else:
+            self.passed.add(name)
             yield Unread(entry.line_no, entry.child, name, "skipped")
 
     def _told(self, events: Iterator[Event], entry: Entry, stream: _Stream) -> Iterator[Event]:
         """What a record says, and what the log says of itself at its place."""
-        for event in events:
-            yield event
-            if type(event) is RecordOpened and not event.again:
-                if entry.id is not None:
-                    stream.used.add(entry.id)
-                if not self.is_shown:
-                    self.gaps[-1].opened, self.is_shown = event, True
-                if not stream.is_introduced or entry.value.get("schema_version") != 1:
-                    yield from self._notes(entry, stream)
-                if entry.name == _STARTED and self.parent is not None and stream.session == self.session:
-                    yield SessionFact("kind", "subagent" if stream.facts.has_metadata else "internal")
+        first = next(events, None)
+        if first is None:
+            return
+        yield first
+        if type(first) is RecordOpened:
+            if entry.id is not None:
+                stream.used.add(entry.id)
+            if not self.is_shown:
+                self.gaps[-1].opened, self.is_shown = first, True
+            if not stream.is_introduced or entry.value.get("schema_version") != 1:
+                yield from self._notes(entry, stream)
+            if entry.name == _STARTED and self.parent is not None and stream.session == self.session:
+                yield SessionFact("kind", "subagent" if stream.facts.has_metadata else "internal")
+        yield from events
 
     def _notes(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
         version = entry.value.get("schema_version")
