@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pytest
 
+from etl.extract import FLUSH_BYTES
 from etl.providers.muse.vocabulary import SKIPPED
 from etl.reports import session_report
+from etl.schema import TABLES
 from etl.store import connect
-from tests.loading import FIXTURES, join_trees, load_home
+from tests.loading import FIXTURES, build, find, join_trees, load_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,6 +199,19 @@ def test_results_do_not_depend_on_the_order_of_files_or_on_what_was_loaded_befor
         partly.connection.close()
     assert found == whole.rows(asked)
     whole.connection.close()
+
+
+def test_rows_do_not_depend_on_how_the_work_is_shared_out(tmp_path: Path) -> None:
+    """One task for all logs, or a task a log in the other order, written out in small parts."""
+    found = find(CASES / ALONE / "tree", "muse")
+    tables = (*(f"facts.{name}" for name in TABLES), "mart.sessions", "mart.turns", "mart.dialogue", "mart.tool_calls",
+              "mart.model_calls", "mart.session_links", "main.muse_turns", "main.muse_subagents")  # fmt: skip
+    seen = []
+    for n, (batches, flush) in enumerate((([found], FLUSH_BYTES), ([[item] for item in reversed(found)], 1000))):
+        with build(batches, tmp_path / str(n), flush) as builder:
+            seen.append({name: builder.connection.execute(f"from {name} order by all").fetchall() for name in tables})
+    assert seen[0] == seen[1]
+    assert len(seen[0]["mart.tool_calls"]) == 10
 
 
 @pytest.mark.parametrize(
