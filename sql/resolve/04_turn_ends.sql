@@ -1,6 +1,6 @@
 -- resolve: turn_ends
 -- needs: timeline, copied, facts.turn_marks
--- about: how turns ended, where the log says so itself: the end of the same native turn id. A turn whose start promises an end
+-- about: how turns ended, where the log says so itself: an end of the same native turn id that states how. A turn whose start promises an end
 --   (status_raw open) and has none was superseded by the next turn, or is open.
 create or replace temp table turn_ends as
 with starts as (
@@ -14,7 +14,8 @@ ends as (
     select m.*
     from facts.turn_marks m
     anti join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
-    where m.mark = 'end' and m.native_turn_id is not null and m.session_id in (select session_id from touched)
+    where m.mark = 'end' and m.status_raw is not null and m.native_turn_id is not null
+      and m.session_id in (select session_id from touched)
     qualify row_number() over (
         partition by m.session_id, m.native_turn_id order by m.ts desc nulls last, m.line_no desc, m.child desc, m.fact_id
     ) = 1
