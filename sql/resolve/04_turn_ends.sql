@@ -1,10 +1,10 @@
 -- resolve: turn_ends
 -- needs: timeline, copied, facts.turn_marks
--- about: how turns ended, where the log says so itself: an end of the same native turn id that states how. A turn whose start promises an end
---   (status_raw open) and has none was superseded by the next turn, or is open.
+-- about: how turns ended, where the log says so itself: a start of status_raw open promises an end of the same native turn id.
+--   Without one the turn was superseded by the next, or is open.
 create or replace temp table turn_ends as
 with starts as (
-    select t.session_id, t.turn_no, m.native_turn_id, m.status_raw = 'open' as is_told,
+    select t.session_id, t.turn_no, m.native_turn_id, m.status_raw,
         lead(t.turn_no) over (partition by t.session_id order by t.turn_no) is not null as is_followed
     from timeline t
     join facts.turn_marks m on m.session_id = t.session_id and m.fact_id = t.fact_id
@@ -14,8 +14,7 @@ ends as (
     select m.*
     from facts.turn_marks m
     anti join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
-    where m.mark = 'end' and m.status_raw is not null and m.native_turn_id is not null
-      and m.session_id in (select session_id from touched)
+    where m.mark = 'end' and m.native_turn_id is not null and m.session_id in (select session_id from touched)
     qualify row_number() over (
         partition by m.session_id, m.native_turn_id order by m.ts desc nulls last, m.line_no desc, m.child desc, m.fact_id
     ) = 1
@@ -29,7 +28,7 @@ select s.session_id, s.turn_no, e.ts, e.reason, e.error_class, e.http_status, e.
     end as status
 from starts s
 left join ends e on e.session_id = s.session_id and e.native_turn_id = s.native_turn_id
-where s.is_told or e.fact_id is not null;
+where s.status_raw = 'open';
 
 -- resolve: waits_inside
 -- needs: facts.tool_spans, touched
