@@ -28,8 +28,13 @@ class RecordOpened:
     ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what
     ``source_summary`` counts the record as: ``user`` (role user without a tool result), ``direct_user`` (such a record
     and neither injected, a summary nor a side chain), ``assistant``, or None. ``closes_message`` is a stop reason that
-    is not null: the message is complete. ``again``: an earlier record of the source (line 0: the source as a whole)
-    stands open once more, because what it says was known only later; it was counted when it was opened first.
+    is not null: the message is complete.
+
+    A line may hold several records (a frame): each is opened, with its own ``child``. ``sequence`` is the place in the
+    session's own numbering, which is then its order inside the source. ``group_key`` names the part of a message whose
+    fragments belong together, where the log names parts (default: the message). ``first_wins``: of two records of one
+    id the first is kept, not the last complete one. ``again``: an earlier record of the source (line 0: the source as
+    a whole) stands open once more, because what it says was known only later; it was counted when it was opened first.
     """
 
     line_no: int
@@ -56,6 +61,9 @@ class RecordOpened:
     counted: str | None = None
     closes_message: bool = False
     row_key: str | None = None
+    sequence: int | None = None
+    group_key: str | None = None
+    first_wins: bool = False
     again: bool = False
 
 
@@ -76,7 +84,8 @@ class Unread:
 @dataclass(slots=True)
 class Dialogue:
     """One readable block of text. ``pointer`` leads to the string leaf it was projected from (RFC 6901; ``#`` steps
-    into a string that holds JSON). ``text`` differs from the leaf only where a command wrapper was unfolded.
+    into a string that holds JSON). ``text`` differs from the leaf only where a command wrapper was unfolded, or parts
+    that the log wrote one by one were joined.
     """
 
     role: str
@@ -90,11 +99,14 @@ class Dialogue:
 
 @dataclass(slots=True)
 class Merged:
-    """A readable block of the open record that stands in another row of the same record (``human_input``)."""
+    """A readable block of the open record that stands in another row: of the same record (``human_input``), or of the
+    record at ``into`` (line number, child).
+    """
 
     block: int
     into_block: int | None
     reason: str
+    into: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -136,7 +148,9 @@ class ToolResult:
 
 @dataclass(slots=True)
 class ToolSpan:
-    """A log times (a part of) a call directly: ``execution wait_permission wait_human wait_queue hook shell``."""
+    """A log times (a part of) a call directly: ``execution wait_permission wait_human wait_queue hook shell``, or
+    ``background``, from the start of what went on behind a call that had returned to the end that is told later.
+    """
 
     call_id: str
     span: str
@@ -148,7 +162,11 @@ class ToolSpan:
 
 @dataclass(slots=True)
 class TurnMark:
-    """A turn starts or ends here. ``trigger``: person, scheduled, subagent, resume, unknown."""
+    """A turn starts or ends here. ``trigger``: person, scheduled, subagent, resume, unknown.
+
+    An end belongs to the start of the same ``native_turn_id``; its ``status_raw`` is how the turn ended. A start of
+    ``status_raw`` ``open`` says that its end will be told: without one the turn is open, or superseded.
+    """
 
     mark: str
     native_turn_id: str | None = None

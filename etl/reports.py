@@ -19,35 +19,43 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+#: The reports of sessions, by name, with what their heading calls them.
+REPORTS: Final[dict[str, str]] = {"muse": "Muse", "qoder": "Qoder"}
+
+
 @dataclass(frozen=True, slots=True)
-class QoderReport:
-    """The Qoder report: its heading, the totals (one row), the sessions they are over, and both as one table; then the
-    models, the tools with what they took and waited for, and what nobody has described.
+class SessionReport:
+    """A provider's report: its heading, the totals (one row), the sessions they are over, and both as one table; of Qoder, by
+    title, the models, the tools with what they took and waited for, and what nobody has described.
     """
 
     heading: str
     totals: pa.Table
     sessions: pa.Table
     rows: pa.Table
-    models: pa.Table
-    waits: pa.Table
-    unknown: pa.Table
+    parts: dict[str, pa.Table]
 
 
-def qoder_report(db: str, sessions: int) -> QoderReport:
-    """The Qoder report over the latest ``sessions`` sessions. Raises StoreMissing and its kin."""
+def session_report(db: str, name: str, sessions: int) -> SessionReport:
+    """The report of a name (``REPORTS``) over the latest ``sessions`` sessions. Raises StoreMissing and its kin."""
     connection = connect(db)
     try:
-        totals = _run(connection, "qoder.totals", sessions=sessions)
-        listed = _run(connection, "qoder.sessions", sessions=sessions)
-        rows = _run(connection, "qoder.rows", sessions=sessions)
-        models = _run(connection, "qoder.models", sessions=sessions)
-        waits = _run(connection, "qoder.waits", sessions=sessions)
-        unknown = _run(connection, "qoder.unknown")
+        totals = _run(connection, f"{name}.totals", sessions=sessions)
+        listed = _run(connection, f"{name}.sessions", sessions=sessions)
+        rows = _run(connection, f"{name}.rows", sessions=sessions)
+        parts = _qoder_parts(connection, sessions) if name == "qoder" else {}
     finally:
         connection.close()
     total = totals.to_pylist()[0]
-    return QoderReport(heading(total["sessions"], total["raw_envelopes"]), totals, listed, rows, models, waits, unknown)
+    return SessionReport(heading(REPORTS[name], total["sessions"], total["raw_envelopes"]), totals, listed, rows, parts)
+
+
+def _qoder_parts(connection: duckdb.DuckDBPyConnection, sessions: int) -> dict[str, pa.Table]:
+    return {
+        "Models": _run(connection, "qoder.models", sessions=sessions),
+        "Tools: execution and waits": _run(connection, "qoder.waits", sessions=sessions),
+        "Unknown records by version": _run(connection, "qoder.unknown"),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +113,10 @@ def _number(number: int, noun: str) -> str:
     return f"{number or 'zero'} {noun}{'' if number == 1 else 's'}"
 
 
-def heading(sessions: int, raw_envelopes: int) -> str:
+def heading(title: str, sessions: int, raw_envelopes: int) -> str:
     """``40-session Qoder report, zero raw envelopes``."""
     number = "zero" if raw_envelopes == 0 else str(raw_envelopes)
-    return f"{sessions}-session Qoder report, {number} raw envelope{'' if raw_envelopes == 1 else 's'}"
+    return f"{sessions}-session {title} report, {number} raw envelope{'' if raw_envelopes == 1 else 's'}"
 
 
 def _run(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:

@@ -59,7 +59,8 @@ _SPEC: Final[dict[str, str]] = {
         call_records:i64 result_records:i64 paired_records:i64 head_digest:str tail_state:str note:str!
         parser_version:i32 mask_version:i32""",
     "records": """@ session_id:str! record_kind:str! role:str part:str native_uuid:str! parent_uuid:str!
-        logical_parent_uuid:str! origin_session_id:str! origin_uuid:str! message_key:str! is_sidechain:bool ts:ts""",
+        logical_parent_uuid:str! origin_session_id:str! origin_uuid:str! message_key:str! is_sidechain:bool ts:ts
+        sequence:i64""",
     "content_blocks": """@ session_id:str! role:str block_type:str! leaf_type:str leaf_chars:i64 item_id:str!
         disposition:str""",
     "merges": """source_id:str line_no:i64 child:i32 block:i32 into_line_no:i64 into_child:i32 into_block:i32

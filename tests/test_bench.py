@@ -136,6 +136,67 @@ def test_a_generated_qoder_tree_is_loaded_as_json_counts_it(tmp_path: Path) -> N
     assert rows(db, linked) == [(wanted["sub-agents"],)]
 
 
+def envelopes(body: bytes) -> list[Row]:
+    """The records of a Muse log, once each: those of frames too."""
+    found = []
+    for value in objects(body):
+        inside = [json.loads(child["record_json"]) for child in value.get("children", [])]
+        found += inside or [value]
+    return list({record["id"]: record for record in found}.values())
+
+
+def counted_muse(home: Path) -> Counter[str]:
+    """What a generated Muse tree holds."""
+    found: Counter[str] = Counter()
+    for path, body in contents(home).items():
+        is_child = "/subagent/" in path
+        found["children" if is_child else "sessions"] += 1
+        found["torn"] += not body.endswith(b"\n")
+        for record in envelopes(body):
+            payload = record["payload"]
+            event = payload.get("event", {}) if payload.get("kind") == "run" else {}
+            kind = event.get("kind")
+            found["turns"] += kind == "started"
+            found["prompts"] += kind == "started" and not is_child and bool(event["prompt"])
+            found["scheduled"] += kind == "started" and not event["prompt"]
+            found["failed"] += kind == "terminal" and event["terminal"] == "failed"
+            found["texts"] += kind == "assistant_message_committed"
+            found["thoughts"] += kind == "reasoning_summary_committed"
+            found["calls"] += len(event.get("tool_calls", ()))
+            found["spawns"] += sum(call["name"] == "subagent_spawn" for call in event.get("tool_calls", ()))
+            found["results"] += len(event.get("results", ()))
+            found["effects"] += record["payload_type"] == "tool_batch.effect.terminal"
+            found["output_tokens"] += event["usage"]["output_tokens"] if kind == "model_completed" else 0
+    return found
+
+
+def test_a_generated_muse_tree_is_loaded_as_json_counts_it(tmp_path: Path) -> None:
+    home, db = tmp_path / "home", tmp_path / "store.duckdb"
+    gen_corpus.write(home, 6_000_000, 4, "muse", ROUGH)
+    wanted = counted_muse(home)
+    assert min(wanted.values()) > 0
+    report = load_home(home, db)
+    assert (report.quarantined, report.sources_failed, report.findings) == ({}, 0, [])
+    names = ("sessions", "children", "prompts", "texts", "thoughts", "calls", "output_tokens")
+    got = Counter(dict(zip(names, rows(db, """
+        select count(*) filter (kind = 'root'), count(*) filter (kind = 'subagent'), sum(prompts)::bigint,
+            sum(text_rows)::bigint, sum(thinking_rows)::bigint, sum(tool_calls)::bigint, sum(output_tokens)::bigint
+        from sessions""")[0], strict=True)))  # fmt: skip
+    states = ("turns", "scheduled", "failed")
+    got |= Counter(dict(zip(states, rows(db, """
+        select count(*), count(*) filter (trigger = 'scheduled'), count(*) filter (status = 'failed') from muse_turns
+        """)[0], strict=True)))  # fmt: skip
+    [(got["results"],)] = rows(db, "select sum(tool_results)::bigint from source_summary")
+    [(got["torn"],)] = rows(db, "select count(*) from rejects where reason = 'partial_tail'")
+    [(got["effects"],)] = rows(db, "select count(*) from facts.tool_spans where span = 'execution'")
+    [(got["spawns"],)] = rows(db, "select count(*) from muse_subagents")
+    assert got == wanted
+    timed = "select count(*) from tool_calls where latency_source = 'start_end' and latency_quality = 'exact'"
+    assert rows(db, timed) == [(wanted["effects"],)]
+    linked = "select count(*) from muse_subagents where has_log and child_session_id is not null"
+    assert rows(db, linked) == [(wanted["children"],)]
+
+
 def test_lines_that_are_no_records_are_rejected_one_by_one(tmp_path: Path) -> None:
     home, db = tmp_path / "home", tmp_path / "store.duckdb"
     gen_corpus.write(home, 1_000_000, 5, "qoder", Mix(torn=0.0, malformed=0.5))

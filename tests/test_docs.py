@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from etl.providers.base import Claim, Source
+from etl.providers.muse.log import _Stream
+from etl.providers.muse.vocabulary import NOTED
+from etl.providers.muse.vocabulary import SKIPPED as MUSE_SKIPPED
 from etl.providers.qoder import audit, segments, stream
 from etl.providers.qoder.states import SKIPPED, STATES
 from etl.providers.qoder.stores import STORES
@@ -50,3 +54,10 @@ def test_every_known_label_of_a_bridge_stands_in_its_page() -> None:
     page = (DOCS / "providers.md").read_text(encoding="utf-8")
     known = {*diagnostics.LABELS, *transport.LABELS, *debuglog.LABELS}
     assert {label for label in known if f"`{label}`" not in page} == set()
+
+
+def test_every_known_record_of_muse_stands_in_its_page() -> None:
+    page = (DOCS / "providers.md").read_text(encoding="utf-8").partition("## muse")[2]
+    read = _Stream(Source("muse", "h", "p", Claim("muse_log", "jsonl", "s")), "muse:s", is_child=False).handlers
+    names = {name.removeprefix("runtime.session/") for name in {*read, *NOTED, *MUSE_SKIPPED}}
+    assert {name for name in names if f"`{name}`" not in page} == set()

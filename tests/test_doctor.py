@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from etl import doctor, pipeline
+from etl import doctor, pipeline, providers
 from etl.cli import run
 from etl.config import fingerprint_key, state_path
 from etl.doctor import Place, Probe, diagnose
 from etl.errors import EXIT_BUG, EXIT_OK
-from etl.providers import names
 from etl.providers.base import Environment
 from etl.request import Request
 from tests.loading import FIXTURES, HOST
@@ -31,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 HOME = FIXTURES / "qoder" / "usage" / "tree"
 NAMES = [
     *("python", "duckdb", "pyarrow", "polars", "orjson", "store", "schema version", "ledger", "wal", "lock"),
-    *("state folder", "fingerprint key", *(f"provider {name}" for name in names()), "disk space", "replace"),
+    *("state folder", "fingerprint key", *(f"provider {name}" for name in providers.names()), "disk space", "replace"),
 ]
 
 
@@ -213,7 +212,7 @@ def test_a_store_that_is_open_for_writing_is_named(machine: Path) -> None:
 
 def test_provider_folders(loaded: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert wrong(loaded, tmp_path / "empty") == {f"provider {name}": "warn" for name in names()}
+    assert wrong(loaded, tmp_path / "empty") == {f"provider {name}": "warn" for name in providers.names()}
     (tmp_path / "odd" / ".qoder").mkdir(parents=True)
     (tmp_path / "odd" / ".qoder" / "projects").touch()
     assert wrong(loaded, tmp_path / "odd") == {"provider qoder": "fail"}

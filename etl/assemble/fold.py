@@ -148,6 +148,10 @@ class Fold:
         if self._pulled is not None and not self._is_answered:
             # an adapter that says nothing of a record would lose it silently
             self.census.record("unknown", "(no event)", self._pulled.line_no)
+        self._shut()
+
+    def _shut(self) -> None:
+        """The open record is complete. A line that is a frame holds several."""
         if self._message is not None and self._opened is not None and self._opened.closes_message:
             self._message.closed = True
         self._opened = self._message = None
@@ -160,8 +164,10 @@ class Fold:
     # -- records
 
     def _record(self, event: RecordOpened) -> None:
+        if self._opened is not None:
+            self._shut()
         self._is_answered, self._opened = True, event
-        self.rows.open_record()
+        self.rows.open_record(again=event.again)
         if event.again:
             return
         blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []
@@ -173,7 +179,8 @@ class Fold:
         self.census.record("used", event.kind, event.line_no)
         self._count(event, blocks)
         if event.message_key is not None and event.role == "assistant":
-            self._message = self._messages.setdefault((event.session_id, event.message_key), Message())
+            slot = (event.session_id, event.group_key or event.message_key)
+            self._message = self._messages.setdefault(slot, Message())
         if event.chained:
             self.sessions.add(event.session_id)
             self.rows.record(event)
@@ -193,7 +200,10 @@ class Fold:
                 return self._resent(event)
             if not self._wins(event, earlier):
                 return self._resent(event)
-        self._seen[slot] = _Seen(hash(event.raw), event.line_no, event.child, self._extent(), event.closes_message)
+        extent = self._extent()
+        if len(event.raw) != extent[1]:  # a part of a line cannot be read again by itself
+            extent = (extent[0], 0)
+        self._seen[slot] = _Seen(hash(event.raw), event.line_no, event.child, extent, event.closes_message)
         return False
 
     def _resent(self, event: RecordOpened) -> bool:
@@ -203,13 +213,13 @@ class Fold:
 
     def _is_same(self, event: RecordOpened, earlier: _Seen) -> bool:
         """The same JSON with other spacing or key order."""
-        before = self.reread(*earlier.extent) if earlier.child == 0 else None
+        before = self.reread(*earlier.extent) if earlier.child == 0 and earlier.extent[1] else None
         return before is not None and canonical(before) == canonical(event.value)
 
     def _wins(self, event: RecordOpened, earlier: _Seen) -> bool:
         """The same id with other content: a conflict is named, and the last complete one is used."""
-        before = self.reread(*earlier.extent) if earlier.child == 0 else None
-        wins = event.closes_message or not earlier.complete
+        before = self.reread(*earlier.extent) if earlier.child == 0 and earlier.extent[1] else None
+        wins = not event.first_wins and (event.closes_message or not earlier.complete)
         here, there = (event.line_no, event.child, None), (earlier.line_no, earlier.child, None)
         self.rows.conflict(
             event.line_no,
@@ -218,7 +228,7 @@ class Fold:
             event.uuid,
             canonical(event.value),
             None if before is None else canonical(before),
-            "last_complete_wins",
+            "first_wins" if event.first_wins else "last_complete_wins",
             "this" if wins else "other",
         )
         if wins:
@@ -230,14 +240,15 @@ class Fold:
 
     def _forget(self, event: RecordOpened, record: tuple[int, int]) -> None:
         """The rows of a record are replaced: what its message and calls remember of it goes."""
-        if event.message_key is not None and (event.session_id, event.message_key) in self._messages:
-            self._messages[event.session_id, event.message_key].forget(record)
+        group = (event.session_id, event.group_key or event.message_key or "")
+        if event.message_key is not None and group in self._messages:
+            self._messages[group].forget(record)
         for slot in [slot for slot, call in self._message_calls.items() if call.place[:2] == record]:
             self.calls.withdrawn(slot[0], slot[2], self._message_calls.pop(slot).key)
 
     def _count(self, event: RecordOpened, blocks: list[ContentBlock]) -> None:
         if event.counted == "assistant":
-            self.assistant_keys.add((event.session_id, event.message_key or ""))
+            self.assistant_keys.add((event.session_id, event.group_key or event.message_key or ""))
         elif event.counted is not None:
             self.users += 1
             self.direct_users += event.counted == "direct_user"
@@ -246,7 +257,8 @@ class Fold:
                 self.thinking += 1
 
     def _unread(self, event: Unread) -> None:
-        self._is_answered, self._opened, self._is_resend = True, None, False
+        self._shut()
+        self._is_answered = True
         self.census.record(event.disposition, event.kind, event.line_no)
         if event.disposition == "rejected":
             # the type names it: a structure is never serialised
@@ -256,8 +268,8 @@ class Fold:
     # -- what a record says
 
     def _merged(self, at: RecordOpened, event: Merged) -> None:
-        here, into = (at.line_no, at.child, event.block), (at.line_no, at.child, event.into_block)
-        self.rows.merge(here, into, event.reason)
+        into = (*(event.into or (at.line_no, at.child)), event.into_block)
+        self.rows.merge((at.line_no, at.child, event.block), into, event.reason)
 
     def _dialogue(self, at: RecordOpened, event: Dialogue) -> None:
         message, block = self._message, event.block

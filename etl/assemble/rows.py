@@ -5,7 +5,7 @@ One method per table. What to write, and what was said before, is decided in ``f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from etl.assemble.envelope import is_raw_envelope
 from etl.keys import BLOCK_SHIFT, CHILD_SHIFT
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from etl.tables import Buffers
 
 
+#: Ordinals of records that are opened again, below the million there is room for, and how many each has.
+_REOPENED: Final = 500_000
+_ROOM: Final = 16
 #: Results are clipped when they have been masked, not before.
 _CLIPPED = False
 
@@ -39,6 +42,7 @@ class Rows:
     def __init__(self, source_id: str, buffers: Buffers) -> None:
         self.source_id, self.buffers = source_id, buffers
         self._ordinals: dict[str, int] = {}
+        self._before_first, self._reopened = -1, 0
         self._records, self._content_blocks = buffers["records"], buffers["content_blocks"]
         self._dialogue, self._requests, self._results = (
             buffers["dialogue"],
@@ -47,9 +51,11 @@ class Rows:
         )
         buffers.begin(source_id)
 
-    def open_record(self) -> None:
-        """A record begins: its rows are numbered afresh."""
+    def open_record(self, *, again: bool = False) -> None:
+        """A record begins: its rows are numbered afresh; those of one that is opened again, far behind its first."""
         self._ordinals.clear()
+        self._reopened += again
+        self._before_first = _REOPENED + self._reopened * _ROOM % _REOPENED if again else -1
 
     def _slot(self, at: RecordOpened, table: str, block: int | None) -> int:
         """The place of a row inside its line. Rows that are no content item are numbered per table."""
@@ -58,7 +64,7 @@ class Rows:
             buffer.row_keys[len(buffer)] = at.row_key
         if block is not None:
             return at.child << CHILD_SHIFT | (block + 1) << BLOCK_SHIFT
-        ordinal = self._ordinals[table] = self._ordinals.get(table, -1) + 1
+        ordinal = self._ordinals[table] = self._ordinals.get(table, self._before_first) + 1
         return at.child << CHILD_SHIFT | ordinal
 
     def record(self, at: RecordOpened) -> None:
@@ -78,6 +84,7 @@ class Rows:
             at.message_key,
             at.is_sidechain,
             at.ts,
+            at.sequence,
         )
 
     def content_blocks(self, at: RecordOpened, blocks: list[ContentBlock]) -> None:

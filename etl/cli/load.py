@@ -171,7 +171,7 @@ def demo(keep: str | None) -> int:
     import etl
     from etl import pipeline
     from etl.providers.base import Environment
-    from etl.reports import qoder_report
+    from etl.reports import session_report
     from etl.request import Request
     from etl.sqlfiles import shipped
 
@@ -182,7 +182,7 @@ def demo(keep: str | None) -> int:
         report = pipeline.load(
             Request(db, "demo", environment, b"demo", etl.__version__, folder, ("qoder",)), lambda: datetime.now(UTC)
         )
-        found = qoder_report(db, 40)
+        found = session_report(db, "qoder", 40)
     where = f", kept as {db}" if keep else ""
     click.echo(f"{report.sources_read} example files loaded{where}", err=True)
     emit([f"{found.heading}\n\n"])

@@ -14,7 +14,7 @@ from etl.errors import EXIT_BUG, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from typing import TextIO
 
-_REPORTS = ("qoder", "bridge")
+_REPORTS = ("bridge", "muse", "qoder")
 
 
 @click.command()
@@ -42,7 +42,7 @@ def report(name: str | None, db: str | None, sessions: int, batch: str, fmt: str
         return EXIT_OK
     if name not in _REPORTS:
         raise UsageError(_unknown("report", name, _REPORTS))
-    from etl.reports import bridge_report, qoder_report
+    from etl.reports import bridge_report, session_report
 
     if name == "bridge":
         told = bridge_report(path_of(db), batch)
@@ -54,16 +54,11 @@ def report(name: str | None, db: str | None, sessions: int, batch: str, fmt: str
             emit([f"\n{title}\n\n"])
             emit_table(part, fmt)
         return EXIT_OK
-    found = qoder_report(path_of(db), sessions)
+    found = session_report(path_of(db), name, sessions)
     if fmt in ("table", "markdown"):
         emit([f"{found.heading}\n\n"])
         emit_table(found.totals, fmt)
-        for title, part in (
-            ("", found.sessions),
-            ("Models", found.models),
-            ("Tools: execution and waits", found.waits),
-            ("Unknown records by version", found.unknown),
-        ):
+        for title, part in [("", found.sessions), *found.parts.items()]:
             if len(part) or not title:
                 emit([f"\n{title}\n\n" if title else "\n"])
                 emit_table(part, fmt)

@@ -142,10 +142,11 @@ where q.name in ('Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit') and q.tar
 -- check: ac6_prompts_are_kept
 -- severity: broken
 -- about: what a person asked is kept: every readable item of a user record that holds no tool result gives a row of a
---   user, whatever its kind, in its own place or in that of the typed text
+--   user (or of the parent that set a sub-agent its task), whatever its kind, in its own place or in that of the typed text
 select b.source_id, 'line ' || b.line_no || ': a user record without a row' as detail
 from facts.content_blocks b
-anti join facts.dialogue d on d.source_id = b.source_id and d.line_no = b.line_no and d.child = b.child and d.role = 'user'
+anti join facts.dialogue d on d.source_id = b.source_id and d.line_no = b.line_no and d.child = b.child
+    and (d.role = 'user' or d.kind = 'objective')
 anti join facts.merges g on g.source_id = b.source_id and g.line_no = b.line_no and g.child = b.child and g.reason = 'resend'
 where b.role = 'user' and b.leaf_chars > 0
 group by b.source_id, b.line_no;

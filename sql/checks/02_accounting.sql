@@ -193,7 +193,7 @@ union all
 select source_id, 'turn_marks.mark ' || mark from facts.turn_marks where mark not in ('start', 'end')
 union all
 select source_id, 'tool_spans.span ' || span from facts.tool_spans
-where span not in ('execution', 'wait_permission', 'wait_human', 'wait_queue', 'hook', 'shell')
+where span not in ('execution', 'wait_permission', 'wait_human', 'wait_queue', 'hook', 'shell', 'background')
 union all
 select source_id, 'copies.reason ' || reason from mart.copies
 where reason not in ('resume', 'fork', 'compaction', 'replay', 'resend', 'duplicate_store')

@@ -19,7 +19,7 @@ end;
 create macro is_human_gate(name, status, source, pair_us, provider_us) as case
     when source = 'none' then null
     when name in ('AskUserQuestion', 'ExitPlanMode') or status = 'denied' then true
-    when source in ('pair', 'batch') then pair_us >= 600000000 and name not in ('Agent', 'Task')
+    when source in ('pair', 'batch') then pair_us >= 600000000 and name not in ('Agent', 'Task', 'TaskWait')
     when source = 'provider_duration' then coalesce(pair_us - provider_us >= 600000000, false)
     else false
 end;

@@ -98,6 +98,7 @@ create table facts.sources (
 --   message_key: id of the message the row belongs to
 --   is_sidechain: the record belongs to a side chain
 --   ts: when, as the record says
+--   sequence: number of the record in its session, where the log numbers them: its order inside the source
 create table facts.records (
     fact_id ubigint,
     source_id varchar,
@@ -116,7 +117,8 @@ create table facts.records (
     origin_uuid varchar,
     message_key varchar,
     is_sidechain boolean,
-    ts timestamptz
+    ts timestamptz,
+    sequence bigint
 );
 
 -- object: facts.content_blocks
@@ -348,7 +350,7 @@ create table facts.tool_results (
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   session_id: provider[.realm]:native id
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
---   span: execution, wait_permission, wait_human, wait_queue, hook or shell
+--   span: execution, wait_permission, wait_human, wait_queue, hook, shell or background (went on behind a call that had returned)
 --   started_at: start
 --   ended_at: end
 --   duration_us: duration in microseconds

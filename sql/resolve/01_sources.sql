@@ -1,16 +1,18 @@
 -- resolve: members
 -- needs: touched, facts.sources, facts.records
 -- about: which sources tell of which sessions. A file is of one session as a rule; the records of a database name theirs.
---   The audit trail makes no session: what it says of one that no other source shows stays in facts.
+--   The audit trail makes no session: what it says of one that no other source shows stays in facts. A guest is a session
+--   without a file of its own, in the log of another.
 create or replace temp table members as
-select session_id, source_id, store_rank(store_kind) as rank
+select session_id, source_id, store_rank(store_kind) as rank, false as is_guest
 from facts.sources
 where session_id in (select session_id from touched)
 union
-select r.session_id, r.source_id, store_rank(s.store_kind)
-from facts.records r
+select r.session_id, r.source_id, store_rank(s.store_kind), s.session_id is not null
+from (select distinct session_id, source_id from facts.records where session_id in (select session_id from touched)) r
 join facts.sources s on s.source_id = r.source_id
-where s.session_id is null and s.store_kind <> 'qoder_audit' and r.session_id in (select session_id from touched);
+where s.store_kind <> 'qoder_audit' and s.session_id is distinct from r.session_id
+  and (s.session_id is null or r.session_id not in (select session_id from facts.sources where session_id is not null));
 
 -- resolve: unelected
 -- needs: touched, facts.records, facts.sources

@@ -9,8 +9,9 @@ where session_id in (select session_id from touched)
     and not (reason = 'duplicate_store' and owner_source_id in (select source_id from unelected));
 
 -- resolve: timeline
--- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, copied, unelected
--- about: one order for everything a session says. Inside a source the order is that of its lines; the sources of a
+-- needs: facts.records, facts.turn_marks, facts.dialogue, facts.tool_requests, copied, unelected, reordered
+-- about: one order for everything a session says. Inside a source the order is that of its lines, or of its own numbering
+--   where that differs (at_line, at_child); the sources of a
 --   session are merged by time, but a source is never reordered (its running latest time is what is compared). Turn
 --   starts of copied records count for no turn of the copy's session; records and turn starts of a source that is not
 --   elected neither.
@@ -37,12 +38,16 @@ clocked as (
     select p.*, s.rel_path,
         coalesce(
             max(ts) over (
-                partition by p.session_id, p.source_id order by line_no, child, rank_in_record, what, fact_id
+                partition by p.session_id, p.source_id order by at_line, at_child, rank_in_record, what, fact_id
                 rows between unbounded preceding and current row
             ),
             min(ts) over (partition by p.session_id, p.source_id)
         ) as clock
-    from places p
+    from (
+        select places.*, coalesce(o.at_line, line_no) as at_line, coalesce(o.at_child, child) as at_child
+        from places
+        left join reordered o using (session_id, source_id, line_no, child)
+    ) p
     join facts.sources s using (source_id)
     where p.session_id in (select session_id from touched)
 )
@@ -52,7 +57,7 @@ select session_id, source_id, line_no, child, fact_id, what, ts,
 from clocked
 window walk as (
     partition by session_id
-    order by clock nulls first, rel_path, source_id, line_no, child, rank_in_record,
+    order by clock nulls first, rel_path, source_id, at_line, at_child, rank_in_record,
         case what when 'start' then 0 when 'record' then 1 when 'dialogue' then 2 else 3 end, fact_id
     rows between unbounded preceding and current row
 );

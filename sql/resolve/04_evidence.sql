@@ -40,7 +40,7 @@ with told as (
     where p.session_id in (select session_id from touched)
 ),
 runs as (
-    select session_id, call_key,
+    select session_id, call_key, any_value(source_id) as source_id,
         case when bool_or(span = 'shell') then 'shell' when bool_or(span = 'execution') then 'execution' end as span,
         sum(duration_us) filter (span = 'shell') as shell_us,
         sum(duration_us) filter (span = 'execution') as call_us,
@@ -70,7 +70,7 @@ waited as (
     from waits
     group by all
 )
-select r.session_id, r.call_key, r.span, coalesce(r.shell_us, r.call_us)::bigint as execution_us,
+select r.session_id, r.call_key, r.source_id, r.span, coalesce(r.shell_us, r.call_us)::bigint as execution_us,
     case when r.shell_us is null then r.call_start else r.shell_start end as started_at,
     case when r.shell_us is null then r.call_end else r.shell_end end as ended_at,
     coalesce(r.shell_line, r.call_line) as line_no, coalesce(r.is_aborted, false) as is_aborted,

@@ -84,22 +84,29 @@ from (
 where epoch_us(result_ts) - epoch_us(before_ts) <= 250000 or epoch_us(after_ts) - epoch_us(result_ts) <= 250000;
 
 -- resolve: closing
--- needs: timeline, facts.dialogue, facts.events
--- about: turns in which the person interrupted, with the place of the last interruption
+-- needs: timeline, turn_ends, facts.dialogue
+-- about: turns in which the person interrupted, with the place of the last interruption (behind all else where the log says
+--   that the turn ended so)
 create or replace temp table closing as
-select t.session_id, t.turn_no, max(t.seq) as last_seq
-from facts.dialogue d
-join timeline t on t.what = 'dialogue' and t.session_id = d.session_id and t.fact_id = d.fact_id
-where d.kind = 'notice' and starts_with(d.text, '[Request interrupted')
+select session_id, turn_no, max(last_seq) as last_seq
+from (
+    select t.session_id, t.turn_no, t.seq as last_seq
+    from facts.dialogue d
+    join timeline t on t.what = 'dialogue' and t.session_id = d.session_id and t.fact_id = d.fact_id
+    where d.kind = 'notice' and starts_with(d.text, '[Request interrupted')
+    union all
+    select session_id, turn_no, 9223372036854775807 from turn_ends where status = 'cancelled'
+)
 group by all;
 
 -- resolve: mart.tool_calls
--- needs: paired, flushed, closing, spans, logged_pairs, said_elsewhere, facts.model_calls, mart.session_links
+-- needs: paired, flushed, closing, spans, waits_inside, logged_pairs, said_elsewhere, facts.model_calls, mart.session_links
 -- about: status and best latency of each call, by one rule for all providers: execution, provider duration, own start and
---   end, own pair (first of transcript, run log, audit trail), bound of the batch. Execution is what a log times directly
---   (exact), else its own request and result without what a person took (good, and a bound in a parallel group, whose
---   results are written together; a denied call ran never). A call without a result has no latency, unless a log timed
---   it. A denied call's time is a human wait: it is kept, and percentiles leave it out.
+--   end, own pair (first of transcript, run log, audit trail), bound of the batch. Execution is what a second log times
+--   directly (exact; start and end in the log of the call itself are start_end), else its own request and result without
+--   what a person took (good, and a bound in a parallel group, whose results are written together; a denied call ran
+--   never). A call without a result has no latency, unless a log timed it. A denied call's time is a human wait: it is
+--   kept, and percentiles leave it out.
 delete from mart.tool_calls where session_id in (select session_id from touched);
 
 insert into mart.tool_calls
@@ -128,7 +135,10 @@ judged as (
             coalesce(p.is_error, e.is_error) as is_error, coalesce(p.exit_code, e.exit_code) as exit_code,
             coalesce(p.denial, e.denial) as denial
         ),
-        s.span, s.execution_us, s.started_at as span_start, s.ended_at as span_end, s.line_no as span_line, s.wait_us,
+        s.span,
+        case when s.execution_us is not null then greatest(0, s.execution_us - coalesce(o.us, 0)) end as execution_us,
+        p.request_rank < 6 and s.source_id is not distinct from p.source_id as is_own_span,
+        s.started_at as span_start, s.ended_at as span_end, s.line_no as span_line, s.wait_us,
         g.us as log_us, g.line_no as log_line, g.result_line as log_result_line,
         greatest(0, g.us - coalesce(s.human_us, 0)) as log_execution_us, s.human_us,
         a.us as audit_us, a.line_no as audit_line, a.result_line as audit_result_line, a.is_guess,
@@ -149,6 +159,7 @@ judged as (
     left join log_pairs g on g.session_id = p.session_id and g.call_key = p.call_key
     left join audit_pairs a on a.session_id = p.session_id and a.call_key = p.call_key
     left join said_elsewhere e on e.session_id = p.session_id and e.call_key = p.call_key
+    left join waits_inside o on o.session_id = p.session_id and o.call_key = p.call_key
     left join models m on m.session_id = p.session_id and m.message_key = p.message_key
     left join flushed f on f.session_id = p.session_id and f.call_key = p.call_key
     left join closing c on c.session_id = p.session_id and c.turn_no = p.turn_no
@@ -171,11 +182,12 @@ timed as (
 )
 select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name, name_raw, mcp_server, result_bytes,
     is_error, exit_code, status,
-    case how when 'span' then span_start else request_ts end, case how when 'span' then span_end else result_ts end,
+    case how when 'span' then coalesce(span_start, request_ts) else request_ts end,
+    case how when 'span' then coalesce(span_end, result_ts) else result_ts end,
     case how when 'span' then execution_us when 'log' then log_execution_us when 'provider_duration' then provider_us
         when 'log_pair' then log_us when 'audit' then audit_us when 'none' then null else pair_us end as latency_us,
-    case how when 'span' then 'execution' when 'log' then 'execution' when 'log_pair' then 'pair' when 'audit' then 'pair'
-        else how end as source,
+    case how when 'span' then case when is_own_span then 'start_end' else 'execution' end when 'log' then 'execution'
+        when 'log_pair' then 'pair' when 'audit' then 'pair' else how end as source,
     case
         when how = 'none' then 'none'
         when how = 'batch' or status = 'background' then 'bound'
@@ -184,7 +196,7 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
         else 'good'
     end,
     case how
-        when 'span' then 'run log, ' || span || ' ended on line ' || span_line
+        when 'span' then case when is_own_span then 'start and end, ' else 'run log, ' || span || ' ' end || 'ended on line ' || span_line
         when 'log' then 'run log, requested to finished, lines ' || log_line || ' and ' || log_result_line
             || case when human_us > 0 then ', without what a person took' else '' end
         when 'log_pair' then 'run log, lines ' || log_line || ' and ' || log_result_line
@@ -195,8 +207,9 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
         when 'batch' then 'lines ' || request_line || ' and ' || result_line
     end,
     coalesce(pair_us, log_us, case when result_fact_id is not null then audit_us end), provider_us, wait_us,
-    is_human_gate(name, status, case how when 'span' then 'execution' when 'log' then 'execution' when 'audit' then 'pair'
-        when 'log_pair' then 'pair' else how end, case how when 'none' then null else pair_us end, provider_us),
+    is_human_gate(name, status, case how when 'span' then case when is_own_span then 'start_end' else 'execution' end
+        when 'log' then 'execution' when 'audit' then 'pair' when 'log_pair' then 'pair' else how end,
+        case how when 'none' then null else pair_us end, provider_us),
     batch_key is not null and calls_in_batch > 1,
     batch_key, case when batch_key is null then 1 else calls_in_batch end,
     case when lag(status) over same_call = 'error' then lag(call_key) over same_call end,

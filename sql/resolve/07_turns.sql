@@ -1,8 +1,8 @@
 -- resolve: mart.turns
--- needs: timeline, dead, mart.dialogue, mart.tool_calls, mart.model_calls, facts.turn_marks
+-- needs: timeline, dead, turn_ends, mart.dialogue, mart.tool_calls, mart.model_calls, facts.turn_marks
 -- about: a turn goes from what starts it to what starts the next. Its status is judged by the log alone: interrupted is
 --   cancelled, ending in an error is failed, a last answer with a stop reason other than tool use is completed; else the
---   next turn supersedes it, or it is open. Tool wall time is the union of the intervals of its calls: parallel calls
+--   next turn supersedes it, or it is open; where the log tells the ends of turns, that is what counts. Tool wall time is the union of the intervals of its calls: parallel calls
 --   are never summed. A sum that no BIGINT holds (impossible clocks) is NULL: one odd file must not stop a load.
 delete from mart.turns where session_id in (select session_id from touched);
 
@@ -55,9 +55,11 @@ tools as (
     group by all
 )
 select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown'), s.source_id, s.line_no, s.child,
-    coalesce(s.ts, e.first_ts), e.last_ts, coalesce(s.reported_us, n.reported_us),
-    epoch_us(e.last_ts) - epoch_us(coalesce(s.ts, e.first_ts)), s.first_token_us, tools.wall_us, tools.sum_us,
+    coalesce(s.ts, e.first_ts), coalesce(te.ts, e.last_ts), coalesce(te.reported_us, s.reported_us, n.reported_us),
+    epoch_us(coalesce(te.ts, e.last_ts)) - epoch_us(coalesce(s.ts, e.first_ts)),
+    coalesce(te.first_token_us, s.first_token_us), tools.wall_us, tools.sum_us,
     case
+        when te.status is not null then te.status
         when c.last_seq is not null then 'cancelled'
         when said.last_kind = 'error_notice' then 'failed'
         when stopped.stop_reason is not null and stopped.stop_reason not in ('tool_use', 'pause_turn') then 'completed'
@@ -65,9 +67,11 @@ select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown')
         when lead(s.turn_no) over (partition by s.session_id order by s.turn_no) is not null then 'superseded'
         else 'open'
     end,
-    s.error_class, s.http_status, s.reason, case when x.line_no is null then 'live' else 'dead' end
+    coalesce(te.error_class, s.error_class), coalesce(te.http_status, s.http_status), coalesce(te.reason, s.reason),
+    case when x.line_no is null then 'live' else 'dead' end
 from starts s
 left join dead x on x.source_id = s.source_id and x.line_no = s.line_no and x.child = s.child
+left join turn_ends te on te.session_id = s.session_id and te.turn_no = s.turn_no
 left join extent e on e.session_id = s.session_id and e.turn_no = s.turn_no
 left join ends n on n.session_id = s.session_id and n.native_turn_id = s.native_turn_id
 left join said on said.session_id = s.session_id and said.turn_no = s.turn_no

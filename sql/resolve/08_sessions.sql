@@ -6,7 +6,7 @@
 create or replace temp table titles as
 with candidates as (
     select session_id, last_value as title, key as source,
-        case key when 'title.custom' then 1 when 'title.ai' then 2 when 'title.sidecar' then 3
+        case key when 'title.custom' then 1 when 'title.ai' then 2 when 'title.auto' then 2 when 'title.sidecar' then 3
             when 'title.last_prompt' then 4 when 'title.summary' then 5 end as rank
     from stated
     where starts_with(key, 'title.')
@@ -31,12 +31,12 @@ where line <> ''
 qualify row_number() over (partition by session_id order by rank) = 1;
 
 -- resolve: mart.sessions
--- needs: members, unelected, stated, roots, titles, dead, mart.dialogue, mart.tool_calls, mart.model_calls, mart.turns,
---   mart.session_links
+-- needs: members, unelected, stated, roots, titles, dead, other_folders, mart.dialogue, mart.tool_calls, mart.model_calls,
+--   mart.turns, mart.session_links
 -- about: one row per session. What a dead branch said is not counted, its calls and usage are; it is as done as its last
 --   live turn. Start and end are the first and last instant of its own message records: copies, state rows
 --   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar,
---   manifest of its process run (its version too, where the transcript says "unknown").
+--   manifest of its process run (its version too, where the transcript says "unknown"), then the others.
 --   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
 
@@ -48,8 +48,14 @@ with files as (
         count(*) as sources, sum(rejected_lines) as rejected_lines,
         case when bool_or(source_state = 'present') then 'present' when bool_and(source_state = 'gone') then 'gone'
             else 'suspicious' end as source_state
-    from members m
-    join facts.sources s on s.source_id = m.source_id
+    from (
+        select m.session_id, s.* exclude (session_id) replace (
+                case when m.is_guest then null else s.native_session_id end as native_session_id,
+                case when m.is_guest then 0 else s.rejected_lines end as rejected_lines
+            )
+        from members m
+        join facts.sources s on s.source_id = m.source_id
+    ) m
     group by m.session_id
 ),
 own as (
@@ -107,6 +113,9 @@ ended as (
     where branch = 'live' and session_id in (select session_id from touched)
     group by session_id
 ),
+internals as (  -- another session says that this one is the agent's own
+    select distinct substr(key, 10) as session_id from stated where starts_with(key, 'internal.')
+),
 facts_of as (
     select session_id,
         any_value(last_filled) filter (key = 'kind') as kind,
@@ -141,16 +150,19 @@ lineage as (
     group by session_id
 )
 select f.session_id, f.provider, f.realm, f.native_id,
-    case when l.parent is not null or k.kind = 'subagent' then 'subagent' when l.origin is not null then 'fork' else 'root' end,
+    case when l.via_call_key is null and (k.kind = 'internal' or i.session_id is not null) then 'internal'
+        when l.parent is not null or k.kind = 'subagent' then 'subagent' when l.origin is not null then 'fork' else 'root' end,
     t.title, t.source,
     coalesce(l.parent, l.origin, l.continued),
     coalesce(r.root, regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', '')),
     l.via_call_key,
-    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest),
+    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest, w.cwd),
     case when k.cwd_relocated is not null then 'relocated' when k.cwd_record is not null then 'record'
         when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar'
-        when n.cwd_manifest is not null then 'manifest' end,
-    nullif(regexp_extract(coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest), '([^/\\]+)[/\\]*$', 1), ''),
+        when n.cwd_manifest is not null then 'manifest' else w.source end,
+    nullif(regexp_extract(
+        coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest, w.cwd), '([^/\\]+)[/\\]*$', 1
+    ), ''),
     k.branch, k.remote, coalesce(nullif(k.version, 'unknown'), n.version_manifest, k.version), k.entrypoint,
     coalesce(u.model, k.model_config), coalesce(u.models, []),
     o.started_at, o.ended_at,
@@ -166,6 +178,8 @@ left join facts_of k using (session_id)
 left join run_of n using (session_id)
 left join lineage l using (session_id)
 left join roots r using (session_id)
+left join other_folders w using (session_id)
+left join internals i using (session_id)
 left join titles t using (session_id)
 left join own o using (session_id)
 left join said s using (session_id)

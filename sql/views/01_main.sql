@@ -510,7 +510,7 @@ anti join mart.copies c on c.source_id = r.source_id and c.line_no = r.line_no a
 --   paired_calls: calls with a result
 --   first_at: first instant of a record
 --   last_at: last instant of a record
---   output_tokens: output tokens, reasoning included
+--   output_tokens: output tokens of the session itself, reasoning included
 create view main.source_summary as
 select s.source_id, s.provider, s.rel_path, s.lines, s.blank_lines, s.rejected_lines, s.user_records, s.direct_user_records,
     s.assistant_messages, s.thinking_blocks, s.call_records as tool_calls, s.result_records as tool_results,
@@ -522,8 +522,8 @@ left join (
 left join (
     select source_id, try_cast(sum(output_tokens) as bigint) as output_tokens
     from (
-        select source_id, session_id, request_key, owner, max(output_tokens) as output_tokens
-        from facts.model_calls group by all
+        select source_id, session_id, request_key, max(output_tokens) as output_tokens
+        from facts.model_calls where owner = 'session' group by all
     )
     group by source_id
 ) u using (source_id);
