@@ -25,8 +25,8 @@ REPORTS: Final[dict[str, str]] = {"muse": "Muse", "qoder": "Qoder"}
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """A provider's report: its heading, the totals (one row), the sessions they are over, and both as one table; of Qoder, by
-    title, the models, the tools with what they took and waited for, and what nobody has described.
+    """A provider's report: its heading, the totals (one row), the sessions they are over, and both as one table; of
+    Qoder, by title, the models, the tools with what they took and waited for, and what nobody has described.
     """
 
     heading: str
