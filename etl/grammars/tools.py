@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from etl.events import ToolRequest
 from etl.shape import as_str
 
 if TYPE_CHECKING:
@@ -57,6 +58,33 @@ def describe(name_raw: str, args: Any, vocabulary: Mapping[str, str]) -> ToolDes
         path,
         command,
         ((path, op),) if path and op else (),
+    )
+
+
+def tool_request(
+    block: int | None,
+    call_id: str | None,
+    name_raw: str,
+    args: Any,
+    vocabulary: Mapping[str, str],
+    *,
+    args_parse_ok: bool = True,
+    batch_key: str | None = None,
+) -> ToolRequest:
+    """The request of a call, with what :func:`describe` says it touches."""
+    told = describe(name_raw, args, vocabulary)
+    return ToolRequest(
+        block,
+        call_id,
+        name_raw,
+        told.name,
+        args,
+        args_parse_ok,
+        told.mcp_server,
+        told.target_path,
+        told.command_head,
+        told.files,
+        batch_key=batch_key,
     )
 
 
