@@ -26,8 +26,12 @@ from tests.loading import HOST, KEY
 from tests.test_incremental import DEMO, assert_same, copy, files_of
 
 ROOT = Path(__file__).parent.parent
-#: The command line; ``SETTINGS`` says what is changed before it runs.
-COMMAND = "import os, sys; from etl import cli, pipeline; exec(os.environ['SETTINGS']); sys.exit(cli.run(sys.argv[1:]))"
+#: The command line as a terminal starts it; ``SETTINGS`` says what is changed before it runs. What a shell starts in
+#: the background ignores Ctrl-C, and hands that down to the tests' own children.
+COMMAND = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from etl import cli, pipeline; exec(os.environ['SETTINGS']); sys.exit(cli.run(sys.argv[1:]))"
+)
 #: A store of any size is brought up to date on a copy, by workers.
 COPY = "pipeline.COPY_ROWS = pipeline.POOL_BYTES = 0; pipeline.TASK_BYTES = 100_000"
 #: A load is under way from its first line on.
