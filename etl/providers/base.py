@@ -120,4 +120,4 @@ class Provider:
     recognise: Callable[[Iterable[RecordLike]], bool | None]
     native_session: Callable[[Source, Sequence[RecordLike]], str]
     adapt: Callable[[Source, str, Iterator[RecordLike]], Iterator[Event]]
-    inventory: Callable[[Mapping[str, Any]], Iterator[ContentBlock]] | None = None
+    inventory: Callable[[Mapping[str, Any]], Iterable[ContentBlock]] | None = None

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import Dialogue, SessionEvent, SessionFact, TurnMark
-from etl.shape import as_count, as_dict, as_list, as_str, as_text, canonical, instant
+from etl.shape import as_count, as_dict, as_list, as_str, as_text, canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from etl.events import Event
 
@@ -28,11 +28,10 @@ SKIPPED: Final[dict[str, str]] = {
 }
 
 
-def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterator[Event]]:
-    def read(value: dict[str, Any]) -> Iterator[Event]:
+def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterable[Event]]:
+    def read(value: dict[str, Any]) -> Iterable[Event]:
         stated = as_str(value.get(name))
-        if stated is not None:
-            yield SessionFact(key, stated, instant(value.get("timestamp")))
+        return () if stated is None else (SessionFact(key, stated),)
 
     return read
 
@@ -43,9 +42,9 @@ def _directories(value: dict[str, Any]) -> Iterator[Event]:
         yield SessionFact("cwd.workspace", first)
 
 
-def _leaf(value: dict[str, Any]) -> Iterator[Event]:
+def _leaf(value: dict[str, Any]) -> Iterable[Event]:
     # a null leaf says that the branch was emptied: it is stated, not absent
-    yield SessionFact("leaf", as_str(value.get("leafUuid")) or "", instant(value.get("timestamp")))
+    return (SessionFact("leaf", as_str(value.get("leafUuid")) or ""),)
 
 
 def _worktree(value: dict[str, Any]) -> Iterator[Event]:
@@ -60,8 +59,8 @@ def _token_stats(value: dict[str, Any]) -> Iterator[Event]:
     yield SessionEvent("context_size", attrs={"prompt_tokens": count})
 
 
-#: State rows: record type to the facts it states.
-STATES: Final[dict[str, Callable[[dict[str, Any]], Iterator[Event]]]] = {
+#: State rows: record type to the facts it states, at the time of the record.
+STATES: Final[dict[str, Callable[[dict[str, Any]], Iterable[Event]]]] = {
     "summary": _fact("title.summary", "summary"),
     "custom-title": _fact("title.custom", "customTitle"),
     "ai-title": _fact("title.ai", "aiTitle"),

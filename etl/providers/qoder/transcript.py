@@ -26,7 +26,7 @@ from etl.events import (
 from etl.grammars.blocks import Part, locate, project, request, result
 from etl.providers.qoder.prompts import Prompt, classify
 from etl.providers.qoder.states import SKIPPED, STATES, attachment, system
-from etl.shape import as_bool, as_count, as_dict, as_float, as_int, as_money, as_str, as_text, instant
+from etl.shape import as_count, as_dict, as_float, as_int, as_money, as_str, as_text, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +40,9 @@ _ALIASES: Final = frozenset({"auto", "efficient", "performance", "ultimate", "li
 _TOKEN_KEYS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 #: What each record states about the session; a fact is written where it changes.
 _RUNNING: Final = (("cwd", "cwd"), ("version", "version"), ("gitBranch", "branch"), ("entrypoint", "entrypoint"))
+#: Kinds of parts that are counted as unread.
+_UNREAD: Final = frozenset({"unknown", "rejected"})
+_ONLY_RESULTS: Final = frozenset({"result"})
 _SHAPES: Final = frozenset({"user", "assistant", "system", "attachment", *STATES, *SKIPPED})
 
 
@@ -69,13 +72,16 @@ def recognise(records: Iterable[RecordLike]) -> bool | None:
 
 def adapt_transcript(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
     """Events of one transcript. Its state is what the last record said of folder, version, branch and entry point."""
-    transcript = _Transcript(source, session)
+    read = _Transcript(source, session).read
     for record in records:
-        yield from transcript.read(record)
+        yield from read(record)
 
 
 class _Transcript:
-    """The adapter's locals: the file's session, running facts, the open turn, and whether an objective was seen."""
+    """The adapter's locals: the file's session, running facts, the open turn, and whether an objective was seen.
+
+    A record's events are gathered in a list: generators in four levels for each record took twice the time.
+    """
 
     def __init__(self, source: Source, session: str) -> None:
         self.source, self.session, self.agent = source, session, source.claim.agent
@@ -86,36 +92,50 @@ class _Transcript:
         self.objective_seen = False
         self.is_first = True
 
-    def read(self, record: RecordLike) -> Iterator[Event]:
+    def read(self, record: RecordLike) -> Iterable[Event]:
+        """What a record says."""
         value = record.value
         kind = value["type"] if "type" in value else value.get("role")
         if not isinstance(kind, str):
-            yield Unread(record.line_no, record.child, "(no type)", "unknown")
-        elif kind in ("user", "assistant"):
-            yield from self._message(record, kind)
-        elif kind in ("system", "attachment"):
-            yield from self._chained(record, kind)
-        elif kind in STATES:
-            yield self._open(record, kind)
-            yield from STATES[kind](value)
-        else:
-            yield Unread(record.line_no, record.child, kind, "skipped" if kind in SKIPPED else "unknown")
+            return (Unread(record.line_no, record.child, "(no type)", "unknown"),)
+        if kind in STATES:
+            return (self._open(record, kind), *STATES[kind](value))
+        if kind in ("user", "assistant"):
+            return self._message(record, kind)
+        if kind in ("system", "attachment"):
+            said = system(value) if kind == "system" else attachment(value)
+            return (self._open_chained(record, kind, "system"), *self._facts(value), *said)
+        return (Unread(record.line_no, record.child, kind, "skipped" if kind in SKIPPED else "unknown"),)
 
-    def _open(self, record: RecordLike, kind: str, **more: Any) -> RecordOpened:
+    def _open(self, record: RecordLike, kind: str) -> RecordOpened:
         value = record.value
         ts = instant(value.get("timestamp"))
         source = None if ts is None else "record"
         return RecordOpened(
-            record.line_no, record.child, record.raw, value, self.session, kind, ts, source, agent=self.agent, **more
+            record.line_no, record.child, record.raw, value, self.session, kind, ts, source, agent=self.agent
         )
 
-    def _open_chained(self, record: RecordLike, kind: str, role: str | None, **more: Any) -> RecordOpened:
-        opened = self._open(record, kind, **more)
+    def _open_chained(self, record: RecordLike, kind: str, role: str) -> RecordOpened:
+        """The record of a message or notice. Fields by position, in their order: a third of the time of names."""
         value = record.value
-        opened.role, opened.chained = role, True
-        opened.uuid, opened.parent_uuid = as_text(value.get("uuid")), as_text(value.get("parentUuid"))
-        opened.logical_parent_uuid = as_text(value.get("logicalParentUuid"))
+        ts = instant(value.get("timestamp"))
+        opened = RecordOpened(
+            record.line_no,
+            record.child,
+            record.raw,
+            value,
+            self.session,
+            kind,
+            ts,
+            None if ts is None else "record",
+            role,
+            as_text(value.get("uuid")),
+            as_text(value.get("parentUuid")),
+        )
+        opened.agent, opened.chained = self.agent, True
         opened.is_sidechain, opened.is_meta = value.get("isSidechain") is True, value.get("isMeta") is True
+        if "logicalParentUuid" in value:
+            opened.logical_parent_uuid = as_text(value["logicalParentUuid"])
         if "forkedFrom" in value:
             origin = as_dict(value["forkedFrom"])
             session = as_text(origin.get("sessionId"))
@@ -123,20 +143,22 @@ class _Transcript:
             opened.origin_uuid = as_text(origin.get("messageUuid"))
         return opened
 
-    def _facts(self, value: dict[str, Any]) -> Iterator[Event]:
+    def _facts(self, value: dict[str, Any]) -> Sequence[Event]:
         stated_now = (value.get("cwd"), value.get("version"), value.get("gitBranch"), value.get("entrypoint"))
         if stated_now == self.stated:  # the usual case: nothing moved
-            return
+            return ()
         self.stated = stated_now
+        facts: list[Event] = []
         if self.is_first:
             self.is_first = False
-            yield from self._lineage(value)
+            facts += self._lineage(value)
         running = self.running
         for name, key in _RUNNING:
             stated = value.get(name)
             if isinstance(stated, str) and stated and running.get(key) != stated:
                 running[key] = stated
-                yield SessionFact(key, stated)
+                facts.append(SessionFact(key, stated))
+        return facts
 
     def _lineage(self, value: dict[str, Any]) -> Iterator[Event]:
         if self.source.claim.parent is not None:
@@ -145,86 +167,84 @@ class _Transcript:
         elif value.get("isSidechain") is True:
             yield SessionFact("kind", "subagent")
 
-    def _chained(self, record: RecordLike, kind: str) -> Iterator[Event]:
-        value = record.value
-        yield self._open_chained(record, kind, "system")
-        yield from self._facts(value)
-        yield from system(value) if kind == "system" else attachment(value)
-
-    def _message(self, record: RecordLike, role: str) -> Iterator[Event]:
-        value = record.value
-        content = locate(value, role)
+    def _message(self, record: RecordLike, role: str) -> Sequence[Event]:
+        content = locate(record.value, role)
         if content is None:
-            yield Unread(record.line_no, record.child, role, "rejected")
-            return
+            return (Unread(record.line_no, record.child, role, "rejected"),)
         parts = list(project(content))
         if role == "user":
-            yield from self._user(record, parts, decoded=content.decoded)
-        else:
-            yield from self._assistant(record, parts, content.message, decoded=content.decoded)
+            return self._user(record, parts, decoded=content.decoded)
+        return self._assistant(record, parts, content.message, decoded=content.decoded)
 
-    def _user(self, record: RecordLike, parts: list[Part], *, decoded: bool) -> Iterator[Event]:
+    def _user(self, record: RecordLike, parts: list[Part], *, decoded: bool) -> list[Event]:
         value = record.value
-        has_result = any(part.kind == "result" for part in parts)
+        kinds = {part.kind for part in parts}
         prompt = classify(value, parts, is_agent=self.agent is not None or value.get("isSidechain") is True)
-        if prompt.kind == "objective" and self.objective_seen:
-            prompt.kind = "context"
-        self.objective_seen = self.objective_seen or prompt.kind == "objective"
-        key = as_text(value.get("uuid")) or f"~{record.line_no}.{record.child}"
-        counted = None if has_result else "direct_user" if _is_direct(value) else "user"
-        yield self._open_chained(record, "user", "user", message_key=key, counted=counted)
-        yield from self._facts(value)
-        yield from self._turn_start(value, prompt)
-        yield from _prompt_rows(prompt, parts, decoded=decoded)
-        # no build writes a request into a user record; where one stands it is a call like any other
-        yield from (request(part, TOOLS, key) for part in parts if part.kind == "request")
-        yield from _results(value, parts)
-        yield from _unread(parts)
-
-    def _turn_start(self, value: dict[str, Any], prompt: Prompt) -> Iterator[Event]:
         if prompt.kind == "objective":
-            yield TurnMark("start", trigger="subagent")
+            if self.objective_seen:
+                prompt.kind = "context"
+            self.objective_seen = True
+        opened = self._open_chained(record, "user", "user")
+        opened.message_key = key = opened.uuid or f"~{record.line_no}.{record.child}"
+        opened.counted = None if "result" in kinds else "direct_user" if _is_direct(value) else "user"
+        said: list[Event] = [opened, *self._facts(value)]
+        self._turn_start(value, prompt, said)
+        if kinds != _ONLY_RESULTS or prompt.typed is not None:
+            said += _prompt_rows(prompt, parts, decoded=decoded)
+        if "request" in kinds:
+            # no build writes a request into a user record; where one stands it is a call like any other
+            said += [request(part, TOOLS, key) for part in parts if part.kind == "request"]
+        if "result" in kinds:
+            _results(value, parts, said)
+        _permission(value, said)
+        if not kinds.isdisjoint(_UNREAD):
+            said += _unread(parts)
+        return said
+
+    def _turn_start(self, value: dict[str, Any], prompt: Prompt, said: list[Event]) -> None:
+        if prompt.kind == "objective":
+            said.append(TurnMark("start", trigger="subagent"))
         elif prompt.kind in ("prompt", "command", "shell"):
             turn = as_text(value.get("promptId"))
             if turn is None or turn != self.turn:
-                yield TurnMark("start", turn, "person")
+                said.append(TurnMark("start", turn, "person"))
             self.turn = turn
 
     def _assistant(
         self, record: RecordLike, parts: list[Part], message: dict[str, Any], *, decoded: bool
-    ) -> Iterator[Event]:
+    ) -> list[Event]:
         value = record.value
-        key = as_text(message.get("id")) or as_text(value.get("uuid")) or f"~{record.line_no}.{record.child}"
+        opened = self._open_chained(record, "assistant", "assistant")
+        key = as_text(message.get("id")) or opened.uuid or f"~{record.line_no}.{record.child}"
         model = as_text(message.get("model"))
         failed = value.get("isApiErrorMessage") is True
         synthetic = failed or model == "<synthetic>"
         stop_reason = as_text(message.get("stop_reason"))
-        yield self._open_chained(
-            record,
-            "assistant",
-            "assistant",
-            message_key=key,
-            model=None if synthetic else model,
-            counted="assistant",
-            closes_message=stop_reason is not None,
-        )
-        yield from self._facts(value)
+        opened.message_key, opened.model, opened.counted = key, None if synthetic else model, "assistant"
+        opened.closes_message = stop_reason is not None
+        said: list[Event] = [opened, *self._facts(value)]
         text_kind = "error_notice" if failed else "summary" if value.get("isCompactSummary") is True else "text"
+        unread = False
         for part in parts:
-            if part.kind in ("text", "thinking"):
-                kind = text_kind if part.kind == "text" else "thinking"
-                yield Dialogue("assistant", kind, part.text, part.pointer, part.block, decoded=decoded)
-            elif part.kind == "request":
-                yield request(part, TOOLS, key)
-            elif part.kind == "result":
-                yield result(part)
-        yield from _unread(parts)
+            what = part.kind
+            if what in ("text", "thinking"):
+                kind = text_kind if what == "text" else what
+                said.append(Dialogue("assistant", kind, part.text, part.pointer, part.block, 0, decoded))
+            elif what == "request":
+                said.append(request(part, TOOLS, key))
+            elif what == "result":
+                said.append(result(part))
+            elif what in _UNREAD:
+                unread = True
+        if unread:
+            said += _unread(parts)
         if failed:
-            yield SessionEvent("error", as_str(value.get("error")), attrs=_error_attrs(value))
+            said.append(SessionEvent("error", as_str(value.get("error")), attrs=_error_attrs(value)))
         used = (key, message.get("usage"), stop_reason)
         if not synthetic and used != self.used:  # fragments of one message repeat it
             self.used = used
-            yield _usage(key, model, message, stop_reason)
+            said.append(_usage(key, model, message, stop_reason))
+        return said
 
 
 def _is_direct(value: dict[str, Any]) -> bool:
@@ -252,22 +272,26 @@ def _prompt_rows(prompt: Prompt, parts: list[Part], *, decoded: bool) -> Iterato
         yield SessionEvent("interrupt", summary=prompt.interrupt)
 
 
-def _results(value: dict[str, Any], parts: list[Part]) -> Iterator[Event]:
+def _results(value: dict[str, Any], parts: list[Part], said: list[Event]) -> None:
     """Tool results with what ``toolUseResult`` adds: one object, or an array aligned with the result items."""
     extra, denials = value.get("toolUseResult"), value.get("toolDenialKind")
-    results = [part for part in parts if part.kind == "result"]
-    for n, part in enumerate(results):
+    for n, part in enumerate([part for part in parts if part.kind == "result"]):
         told = result(part)
-        detail = as_dict(_aligned(extra, n))
-        _detail(told, detail)
-        told.denial = as_text(_aligned(denials, n))
-        yield told
-        agent = as_text(detail.get("agentId"))
-        if agent and told.call_id:
-            yield SessionFact(f"spawned.{agent}", told.call_id)
-    feedback = as_text(_aligned(value.get("userFeedback"), 0))
+        said.append(told)
+        if denials is not None:
+            told.denial = as_text(_aligned(denials, n))
+        detail = _aligned(extra, n)
+        if isinstance(detail, dict):
+            _detail(told, detail)
+            agent = as_text(detail.get("agentId"))
+            if agent and told.call_id:
+                said.append(SessionFact(f"spawned.{agent}", told.call_id))
+
+
+def _permission(value: dict[str, Any], said: list[Event]) -> None:
+    feedback = as_text(_aligned(value["userFeedback"], 0)) if "userFeedback" in value else None
     if feedback:
-        yield SessionEvent("permission", "denied", feedback)
+        said.append(SessionEvent("permission", "denied", feedback))
 
 
 def _aligned(value: Any, n: int) -> Any:
@@ -278,7 +302,7 @@ def _aligned(value: Any, n: int) -> Any:
 
 def _detail(told: ToolResult, detail: dict[str, Any]) -> None:
     told.exit_code = as_int(detail.get("exitCode"))
-    if as_bool(detail.get("interrupted")):
+    if detail.get("interrupted") is True:
         told.status_raw = "interrupted"
     else:
         told.status_raw = as_str(detail.get("kind")) or as_str(detail.get("status"))
@@ -290,7 +314,7 @@ def _detail(told: ToolResult, detail: dict[str, Any]) -> None:
 
 def _unread(parts: list[Part]) -> Iterator[Event]:
     for part in parts:
-        if part.kind in ("unknown", "rejected"):
+        if part.kind in _UNREAD:
             yield UnreadItem(part.block, part.item_type, part.kind)
 
 
