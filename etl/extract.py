@@ -160,7 +160,8 @@ class _Writer:
         for table, rows in tables.items():
             path = os.path.join(self.folder, f"{self.label}-{self.number:05d}-{table}.parquet")
             try:
-                pq.write_table(rows, path, compression="lz4", write_statistics=False)
+                # read once and then deleted: what makes a file small costs more, here and at the reader, than it saves
+                pq.write_table(rows, path, compression="none", use_dictionary=False, write_statistics=False)
             except OSError as error:
                 reason = os.strerror(error.errno) if error.errno else error
                 raise StoreError(f"the store could not be written: {path}: {reason}") from error
