@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from etl.columns import array, is_empty, places, strings
 from etl.keys import digest64
-from etl.mask import Hit, mask_series
+from etl.mask import Hit, mask_series, replaced
 from etl.schema import RESULT_CAP_BYTES, TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -227,13 +227,21 @@ def _mask_distinct(
         parted = {value: value.split(*_joint(column, value)) for value in _values_of(texts, place)}
         changed = {value: parts for value, parts in parted.items() if not found.keys().isdisjoint(parts)}
         stored = taken[table].columns[column]
+        altered: dict[int, str] = {}
         for row in range(len(stored)) if rows is None and changed else rows or ():
             if told_parts := changed.get(stored[row]):
-                stored[row] = _joint(column, stored[row])[0].join(new.get(piece, piece) for piece in told_parts)
+                altered[row] = _joint(column, stored[row])[0].join(new.get(piece, piece) for piece in told_parts)
                 for hit in (hit for piece in told_parts for hit in found.get(piece, ())):
                     redactions[sources[table][row], f"{table}.{column}", hit.rule, hit.fingerprint] += 1
-        if changed:
-            texts[table, column] = strings(stored)
+        _alter(taken[table].columns, texts, (table, column), altered)
+
+
+def _alter(columns: Columns, texts: Texts, place: tuple[str, str], altered: dict[int, str]) -> None:
+    """Puts other texts into rows of a column, in both of its forms."""
+    if altered:
+        for row, text in altered.items():
+            columns[place[1]][row] = text
+        texts[place] = replaced(texts[place], altered)
 
 
 def _mask_texts(
@@ -264,8 +272,8 @@ def _digests(texts: list[str | None]) -> list[str | None]:
 
 
 def _clip(table: str, columns: Columns, texts: Texts) -> None:
-    if table == "tool_results" and _clip_results(columns):
-        texts.pop((table, "result_text"), None)
+    if table == "tool_results":
+        _alter(columns, texts, (table, "result_text"), _clipped_results(columns))
     if table == "rejects":
         heads, digests = columns["head"], columns["digest"]
         columns["digest"] = [
@@ -275,14 +283,13 @@ def _clip(table: str, columns: Columns, texts: Texts) -> None:
             head if head is None or line_no == 0 or reason not in _TORN else _without_last_word(head)
             for head, reason, line_no in zip(heads, columns["reason"], columns["line_no"], strict=True)
         ]
-        texts.pop((table, "head"), None)
+        if (table, "head") in texts:
+            texts[table, "head"] = strings(columns["head"])
     for (owner, column), limit in _CLIPPED.items():
         if owner == table:
-            values = columns[column]
-            for row, text in enumerate(values):
-                if text is not None and len(text) > limit:
-                    values[row] = text[: limit - 1] + "…"
-                    texts.pop((table, column), None)
+            long = {row: text for row, text in enumerate(columns[column]) if text is not None and len(text) > limit}
+            clipped = {row: text[: limit - 1] + "…" for row, text in long.items()}
+            _alter(columns, texts, (table, column), clipped)
     if table in _DIGESTED:
         columns["digest"] = _digests(columns[_DIGESTED[table]])
 
@@ -295,19 +302,18 @@ def _without_last_word(head: str) -> str:
     return head if start == len(head) else f"{head[:start]}{''.join(_REDACTED.findall(head, start))}…"
 
 
-def _clip_results(columns: Columns) -> bool:
-    """Results over the cap keep head and tail; the flag says so, ``result_bytes`` is the whole size. Was one cut?"""
-    texts = columns["result_text"]
-    before = sum(columns["result_truncated"])
-    for row, text in enumerate(texts):
+def _clipped_results(columns: Columns) -> dict[int, str]:
+    """Results over the cap keep head and tail; the flag says so, ``result_bytes`` is the whole size."""
+    clipped: dict[int, str] = {}
+    for row, text in enumerate(columns["result_text"]):
         if text is not None and len(text) > RESULT_CAP_BYTES // 4:
             raw = text.encode()
             if len(raw) > RESULT_CAP_BYTES:
                 half = RESULT_CAP_BYTES // 2
                 head, tail = raw[:half].decode(errors="ignore"), raw[-half:].decode(errors="ignore")
-                texts[row] = f"{head}\n[… {len(raw) - 2 * half} bytes left out …]\n{tail}"
+                clipped[row] = f"{head}\n[… {len(raw) - 2 * half} bytes left out …]\n{tail}"
                 columns["result_truncated"][row] = True
-    return sum(columns["result_truncated"]) > before
+    return clipped
 
 
 def _arrow(name: str, rows: Taken, texts: Texts) -> pa.Table:
