@@ -1,7 +1,8 @@
 """How do gathered values become typed Arrow columns?
 
-Through polars where that is cheaper: a list of texts takes 42 ns a value so (70 ns by Arrow itself), numbers a third.
-A column of nulls only, of which a wide table has many, takes nothing.
+Lists become arrays through polars where that is cheaper: texts take 42 ns a value so (70 ns by Arrow itself), numbers a
+third. A column of nulls only, of which a wide table has many, takes nothing. Arithmetic is Arrow's: on a column of
+polars each operation is planned like a query, which takes 0.2 ms however few the rows are.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from etl.keys import BLOCK_SHIFT, CHILD_SHIFT, MIX_A, MIX_B, table_salt
 
@@ -22,6 +24,7 @@ _BY_POLARS: Final[dict[pa.DataType, Any]] = {
     pa.string(): pl.String,
     pa.int64(): pl.Int64,
     pa.int32(): pl.Int32,
+    pa.uint64(): pl.UInt64,
     pa.bool_(): pl.Boolean,
     pa.timestamp("us", tz="UTC"): pl.Int64,
 }
@@ -55,17 +58,20 @@ def places(table: str, rows: Taken) -> dict[str, pa.Array]:
     salts: list[int] = []
     for source_id, number in rows.segments:
         salts += [table_salt(source_id, table)] * number
-    line = pl.Series(rows.columns["line_no"], dtype=pl.Int64).cast(pl.UInt64)
-    slot = pl.Series(rows.columns["slot"], dtype=pl.UInt64)
-    block = (slot // (1 << BLOCK_SHIFT) % (1 << (CHILD_SHIFT - BLOCK_SHIFT))).cast(pl.Int32)
+    line_no, slot = array(rows.columns["line_no"], pa.int64()), array(rows.columns["slot"], pa.int64())
+    slot = slot.cast(pa.uint64())
+    child, block = pc.shift_right(slot, _u64(CHILD_SHIFT)), pc.shift_right(slot, _u64(BLOCK_SHIFT))
+    block = pc.bit_wise_and(block, _u64((1 << CHILD_SHIFT - BLOCK_SHIFT) - 1))
+    is_block, before = pc.greater(block, _u64(0)), pc.subtract(block, _u64(1))
     keys, count = rows.row_keys, len(salts)
+    salted = pc.bit_wise_xor(line_no.cast(pa.uint64()), array(salts, pa.uint64()))
     return {
-        "fact_id": _mixed(_mixed(line ^ pl.Series(salts, dtype=pl.UInt64)) ^ slot).to_arrow(),
+        "fact_id": _mixed(pc.bit_wise_xor(_mixed(salted), slot)),
         "source_id": _repeated(rows.segments),
-        "line_no": line.cast(pl.Int64).to_arrow(),
+        "line_no": line_no,
         "row_key": pa.array([keys.get(row) for row in range(count)] if keys else pa.nulls(count), pa.string()),
-        "child": (slot // (1 << CHILD_SHIFT)).cast(pl.Int32).to_arrow(),
-        "block": (block - 1).set(block == 0, None).to_arrow(),
+        "child": child.cast(pa.int32()),
+        "block": pc.if_else(is_block, before, None).cast(pa.int32()),
     }
 
 
@@ -73,11 +79,12 @@ def _repeated(segments: Sequence[tuple[str, int]]) -> pa.Array:
     return pa.concat_arrays([pa.repeat(pa.scalar(value, pa.string()), number) for value, number in segments])
 
 
-def _mixed(x: pl.Series) -> pl.Series:
-    """splitmix64's finaliser over a column of 64-bit numbers (multiplication wraps).
-
-    On series, not expressions: optimising the nested expression took 8 ms a table, whatever the number of rows.
-    """
+def _mixed(x: pa.Array) -> pa.Array:
+    """splitmix64's finaliser over a column of 64-bit numbers (multiplication wraps)."""
     for shift, factor in ((30, MIX_A), (27, MIX_B)):
-        x = (x ^ x // (1 << shift)) * factor
-    return x ^ x // (1 << 31)
+        x = pc.multiply(pc.bit_wise_xor(x, pc.shift_right(x, _u64(shift))), _u64(factor))
+    return pc.bit_wise_xor(x, pc.shift_right(x, _u64(31)))
+
+
+def _u64(number: int) -> pa.Scalar:
+    return pa.scalar(number, pa.uint64())
