@@ -47,9 +47,10 @@ def array(values: list[Any] | pl.Series | pa.Array, kind: pa.DataType) -> pa.Arr
     if isinstance(values, list):
         if is_empty(values):
             return pa.nulls(len(values), kind)
-        if kind not in _BY_POLARS:
+        try:
+            values = pl.Series(values, dtype=_BY_POLARS[kind])
+        except (KeyError, TypeError):  # another type, or a value that is not of it: Arrow says what is wrong
             return pa.array(values, kind)
-        values = pl.Series(values, dtype=_BY_POLARS[kind])
     return values.to_arrow().cast(kind)
 
 
