@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from etl.keys import BLOCK_SHIFT, CHILD_SHIFT, MIX_A, MIX_B, table_salt
 
@@ -56,6 +55,8 @@ def array(values: list[Any] | pl.Series | pa.Array, kind: pa.DataType) -> pa.Arr
 
 def places(table: str, rows: Taken) -> dict[str, pa.Array]:
     """The columns of a place out of line number and slot; the fact id as ``etl.keys.fact_id`` defines it."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - 8 MB that the loader, which imports this and runs none of it, spares
+
     salts: list[int] = []
     for source_id, number in rows.segments:
         salts += [table_salt(source_id, table)] * number
@@ -82,6 +83,8 @@ def _repeated(segments: Sequence[tuple[str, int]]) -> pa.Array:
 
 def _mixed(x: pa.Array) -> pa.Array:
     """splitmix64's finaliser over a column of 64-bit numbers (multiplication wraps)."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
     for shift, factor in ((30, MIX_A), (27, MIX_B)):
         x = pc.multiply(pc.bit_wise_xor(x, pc.shift_right(x, _u64(shift))), _u64(factor))
     return pc.bit_wise_xor(x, pc.shift_right(x, _u64(31)))

@@ -19,6 +19,8 @@ from etl.mask import Hit, mask_series, replaced
 from etl.schema import RESULT_CAP_BYTES, TABLES, arrow_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from etl.tables import Buffers, Taken
 
 #: Columns that rows are joined by or told apart by: a masked secret keeps a digest.
@@ -84,9 +86,11 @@ Texts = dict[tuple[str, str], pl.Series]
 Redactions = Counter[tuple[str, str, str, str]]
 
 
-def finish(buffers: Buffers, key: bytes) -> dict[str, pa.Table]:
+def finish(buffers: Buffers, key: bytes) -> Iterator[tuple[str, pa.Table]]:
     """The Arrow tables of all gathered rows, and the redactions counted on the way; the buffers are empty after it.
 
+    One after the other, by name: each is let go of before the next is made, so that memory holds the texts twice at
+    most.
     ``key`` is the user's fingerprint key (``facts.redactions``); it changes nothing else.
     """
     taken = {name: buffers[name].take() for name in TABLES if name != "redactions" and len(buffers[name])}
@@ -100,20 +104,18 @@ def finish(buffers: Buffers, key: bytes) -> dict[str, pa.Table]:
     }
     _mask_repeated(taken, texts, sources, key, redactions)
     _mask_texts(taken, texts, sources, key, redactions)
-    tables: dict[str, pa.Table] = {}
     for name in list(taken):
         rows = taken.pop(name)
         for column in _DIGEST_ONLY.get(name, ()):
             rows.columns[column] = _digests(rows.columns[column])
             texts.pop((name, column), None)
         _clip(name, rows.columns, texts)
-        tables[name] = _arrow(name, rows, texts)
+        yield name, _arrow(name, rows, texts)
     if redactions:
         places = [[*place, number] for place, number in redactions.items()]
         source, column_name, rule, fingerprint, n = (list(values) for values in zip(*places, strict=True))
         columns = {"source_id": source, "column_name": column_name, "rule": rule, "n": n, "fingerprint": fingerprint}
-        tables["redactions"] = pa.table(columns, schema=arrow_schema("redactions"))
-    return tables
+        yield "redactions", pa.table(columns, schema=arrow_schema("redactions"))
 
 
 def _source_ids(rows: Taken) -> list[str]:
