@@ -15,7 +15,7 @@ from etl.grammars.tools import describe
 from etl.shape import as_dict, as_list, as_str, canonical, decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 TEXT_TYPES: Final = frozenset({"text", "output_text"})
 REQUEST_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
@@ -104,24 +104,22 @@ def _open_string(text: str, pointer: str, role: str, *, strict: bool) -> Content
     return Content(value, f"{pointer}#", decoded=True, message={})
 
 
-def project(content: Content) -> Iterator[Part]:
+def project(content: Content) -> list[Part]:
     """The parts of a message's content, in textual order, one for every item."""
     value, pointer = content.value, content.pointer
+    if isinstance(value, list):
+        return [_part(item, block, f"{pointer}/{block}") for block, item in enumerate(value)]
     if isinstance(value, str):
-        yield Part("text" if value else "empty", 0, value, pointer)
-    elif isinstance(value, list):
-        for block, item in enumerate(value):
-            yield _part(item, block, f"{pointer}/{block}")
-    elif isinstance(value, dict):
-        yield _part(value, 0, pointer)
-    elif value is not None:
-        yield Part("rejected", 0, item_type=_type_name(value))
+        return [Part("text" if value else "empty", 0, value, pointer)]
+    if isinstance(value, dict):
+        return [_part(value, 0, pointer)]
+    return [] if value is None else [Part("rejected", 0, item_type=_type_name(value))]
 
 
 def _part(item: Any, block: int, pointer: str) -> Part:
-    if isinstance(item, str):
-        return Part("text" if item else "empty", block, item, pointer)
     if not isinstance(item, dict):
+        if isinstance(item, str):
+            return Part("text" if item else "empty", block, item, pointer)
         return Part("rejected", block, item_type=_type_name(item))
     kind = item.get("type")
     if kind is None:
@@ -133,7 +131,7 @@ def _part(item: Any, block: int, pointer: str) -> Part:
     if kind in TEXT_TYPES:
         return _readable("text", item, block, pointer, ("text", "content"))
     if kind in _KINDS:
-        return Part(_KINDS[kind], block, item=item)
+        return Part(_KINDS[kind], block, "", "", item)
     return Part("unknown", block, item_type=kind)
 
 
@@ -186,16 +184,16 @@ def request(part: Part, vocabulary: Mapping[str, str], batch_key: str | None) ->
         args, ok = (parsed, True) if isinstance(parsed, dict) else (args, False)
     told = describe(name, args, vocabulary)
     return ToolRequest(
-        block=part.block,
-        call_id=as_str(item.get("id")) or None,
-        name_raw=name,
-        name=told.name,
-        args=args,
-        args_parse_ok=ok,
-        mcp_server=told.mcp_server,
-        target_path=told.target_path,
-        command_head=told.command_head,
-        files=told.files,
+        part.block,
+        as_str(item.get("id")) or None,
+        name,
+        told.name,
+        args,
+        ok,
+        told.mcp_server,
+        told.target_path,
+        told.command_head,
+        told.files,
         batch_key=batch_key,
     )
 
