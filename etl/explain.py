@@ -8,14 +8,14 @@ looked up again where their files are still there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from etl.errors import UsageError
-from etl.lookup import find_session, report_statement
+from etl.lookup import find_session
 from etl.rawrecord import find_sources, raw_record
-from etl.store import connect
+from etl.store import connect, report_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ class Explanation:
     @property
     def rows(self) -> pa.Table:
         """All of it as one table for machines; ``part`` tells its rows apart."""
-        parts = [("statement", self.statements)] if self.sources is None else []
-        parts += [] if self.sources is None else [("source", self.sources), ("statement", self.statements)]
+        parts = [] if self.sources is None else [("source", self.sources)]
+        parts.append(("statement", self.statements))
         named = [table.add_column(0, "part", pa.array([part] * len(table), pa.string())) for part, table in parts]
         return pa.concat_tables(named, promote_options="default")
 
@@ -60,22 +60,18 @@ def explain(db: str, wanted: str, what: str | None, places: Places) -> Explanati
     try:
         session = find_session(connection, wanted)
         if what is None:
-            sources = _run(connection, "explain.sources", session=session).drop_columns(["source_id"])
-            statements = _run(connection, "explain.calls", session=session, call=None)
+            sources = report_table(connection, "explain.sources", session=session).drop_columns(["source_id"])
+            statements = report_table(connection, "explain.calls", session=session, call=None)
             statements = statements.drop_columns(["source_id", "child"])
             return Explanation(session, sources, statements)
-        told = _run(connection, "explain.calls", session=session, call=what)
+        told = report_table(connection, "explain.calls", session=session, call=what)
         if not len(told) and what.isascii() and what.isdigit():
-            told = _run(connection, "explain.row", session=session, seq=int(what[:18]))
+            told = report_table(connection, "explain.row", session=session, seq=int(what[:18]))
         if not len(told):
             raise UsageError(f"session {session} has no call {what!r}, and no row of dialogue of that number")
         return Explanation(session, None, _with_raw(connection, told, places))
     finally:
         connection.close()
-
-
-def _run(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    return connection.sql(report_statement(name).rstrip().rstrip(";"), params=parameters).to_arrow_table()
 
 
 def _with_raw(connection: duckdb.DuckDBPyConnection, told: pa.Table, places: Places) -> pa.Table:

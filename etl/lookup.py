@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from etl.errors import UsageError
-from etl.sqlfiles import load_sql
+from etl.sqlfiles import report_statement
 
 if TYPE_CHECKING:
     import duckdb
-
-
-def report_statement(name: str) -> str:
-    """The SQL of a report by its name."""
-    return next(item.sql for item in load_sql("reports") if item.name == name)
 
 
 def find_session(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:

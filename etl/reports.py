@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.errors import UsageError
-from etl.sqlfiles import load_sql
-from etl.store import connect
+from etl.store import connect, report_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +34,19 @@ class SessionReport:
     rows: pa.Table
     parts: dict[str, pa.Table]
 
+    @property
+    def listed(self) -> list[tuple[str, pa.Table]]:
+        """What is read in order: title ("": none) and table."""
+        return [("", self.totals), ("", self.sessions), *self.parts.items()]
+
 
 def session_report(db: str, name: str, sessions: int) -> SessionReport:
     """The report of a name (``REPORTS``) over the latest ``sessions`` sessions. Raises StoreMissing and its kin."""
     connection = connect(db)
     try:
-        totals = _run(connection, f"{name}.totals", sessions=sessions)
-        listed = _run(connection, f"{name}.sessions", sessions=sessions)
-        rows = _run(connection, f"{name}.rows", sessions=sessions)
+        totals = report_table(connection, f"{name}.totals", sessions=sessions)
+        listed = report_table(connection, f"{name}.sessions", sessions=sessions)
+        rows = report_table(connection, f"{name}.rows", sessions=sessions)
         parts = _qoder_parts(connection, sessions) if name == "qoder" else {}
     finally:
         connection.close()
@@ -52,18 +56,18 @@ def session_report(db: str, name: str, sessions: int) -> SessionReport:
 
 def _qoder_parts(connection: duckdb.DuckDBPyConnection, sessions: int) -> dict[str, pa.Table]:
     return {
-        "Models": _run(connection, "qoder.models", sessions=sessions),
-        "Tools: execution and waits": _run(connection, "qoder.waits", sessions=sessions),
-        "Unknown records by version": _run(connection, "qoder.unknown"),
+        "Models": report_table(connection, "qoder.models", sessions=sessions),
+        "Tools: execution and waits": report_table(connection, "qoder.waits", sessions=sessions),
+        "Unknown records by version": report_table(connection, "qoder.unknown"),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeReport:
-    """The Bridge report: its heading, its tables by title in order (empty ones left out), and all as one table."""
+    """The Bridge report: its heading, its tables with their titles in order, and all as one table."""
 
     heading: str
-    parts: dict[str, pa.Table]
+    listed: list[tuple[str, pa.Table]]
     rows: pa.Table
 
 
@@ -88,12 +92,12 @@ def bridge_report(db: str, batch: str = "") -> BridgeReport:
             if (batch,) not in known:
                 there = ", ".join(name for (name,) in known) or "none"
                 raise UsageError(f"there is no Bridge batch {batch!r}; there are: {there}")
-        totals = _run(connection, "bridge.totals", batch=batch).to_pylist()[0]
-        parts = {title: _run(connection, name, batch=batch) for name, title in _BRIDGE_PARTS.items()}
-        rows = _run(connection, "bridge.rows", batch=batch)
+        totals = report_table(connection, "bridge.totals", batch=batch).to_pylist()[0]
+        listed = [(title, report_table(connection, name, batch=batch)) for name, title in _BRIDGE_PARTS.items()]
+        rows = report_table(connection, "bridge.rows", batch=batch)
     finally:
         connection.close()
-    return BridgeReport(bridge_heading(totals), {title: part for title, part in parts.items() if part.num_rows}, rows)
+    return BridgeReport(bridge_heading(totals), listed, rows)
 
 
 def bridge_heading(totals: Mapping[str, Any]) -> str:
@@ -117,8 +121,3 @@ def heading(title: str, sessions: int, raw_envelopes: int) -> str:
     """``40-session Qoder report, zero raw envelopes``."""
     number = "zero" if raw_envelopes == 0 else str(raw_envelopes)
     return f"{sessions}-session {title} report, {number} raw envelope{'' if raw_envelopes == 1 else 's'}"
-
-
-def _run(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    statement = next(item.sql for item in load_sql("reports") if item.name == name)
-    return connection.sql(statement.rstrip().rstrip(";"), params=parameters or None).to_arrow_table()

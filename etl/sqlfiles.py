@@ -128,6 +128,12 @@ def load_sql(folder: str, root: Path | None = None) -> list[SqlObject]:
     return objects
 
 
+def report_statement(name: str) -> str:
+    """The SQL of a report by its name, without the semicolon. Raises LookupError when there is none."""
+    found = [item.sql for item in load_sql("reports") if item.name == name]
+    return found[0].rstrip().rstrip(";")
+
+
 def comments(objects: Iterable[SqlObject]) -> list[str]:
     """``COMMENT ON`` statements for tables, views, macros and their columns; a migration's columns belong to its table.
 

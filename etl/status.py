@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from etl import statelog
-from etl.sqlfiles import load_sql
-from etl.store import connect
+from etl.store import connect, report_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +69,9 @@ def read_status(db: str, state: str, now: datetime, runs: int = 5) -> Status:
     with connect(db) as connection:
         store = _rows(connection, "store")[0]
         known = [_run(row) for row in _rows(connection, "loads", runs=runs)]
-        sources, drift, findings = (_table(connection, name) for name in ("sources", "drift", "findings"))
+        sources, drift, findings = (
+            report_table(connection, f"status.{name}") for name in ("sources", "drift", "findings")
+        )
     logged = [run for line in statelog.read(state, store["store_id"]) if (run := _logged(line)) is not None]
     ends = [run["finished_at"] for run in logged if run["finished_at"] is not None]
     changed_at = store["changed_at"]
@@ -91,13 +92,8 @@ def read_status(db: str, state: str, now: datetime, runs: int = 5) -> Status:
     )
 
 
-def _table(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    statement = next(item.sql for item in load_sql("reports") if item.name == f"status.{name}")
-    return connection.sql(statement.rstrip().rstrip(";"), params=parameters or None).to_arrow_table()
-
-
 def _rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _table(connection, name, **parameters).to_pylist()
+    rows: list[dict[str, Any]] = report_table(connection, f"status.{name}", **parameters).to_pylist()
     return rows
 
 

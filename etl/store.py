@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
 from etl.errors import NotAStore, QueryError, StoreError, StoreMissing, StoreTooNew
-from etl.sqlfiles import load_sql
+from etl.sqlfiles import load_sql, report_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,6 +196,11 @@ def query(path: str, statement: str, seconds: float, memory: str) -> pa.Table:
             raise QueryError(str(error)) from error
         finally:
             timer.cancel()
+
+
+def report_table(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
+    """What the report of a name (``sql/reports``) says with these parameters. Raises LookupError for no such name."""
+    return connection.sql(report_statement(name), params=parameters or None).to_arrow_table()
 
 
 def _result(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from etl.lookup import find_session, report_statement
+from etl.lookup import find_session
+from etl.sqlfiles import report_statement
 from etl.store import connect
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,15 @@ def load_home(home: Path, db: Path, **roots: Path | Sequence[Path]) -> Report:
     }
     request = Request(str(db), HOST, Environment(str(home)), KEY, "0.0.0", roots=named)
     return pipeline.load(request, lambda: NOW)
+
+
+def stated_keys(cases: Path, names: Sequence[str]) -> list[tuple[str, str]]:
+    """What the ``expected.json`` of each case states, as (case, key); ``checks`` holds for every case."""
+    return [
+        (name, key)
+        for name in names
+        for key in {**json.loads((cases / name / "expected.json").read_text()), "checks": {}}
+    ]
 
 
 def rows(db: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -217,13 +217,14 @@ def plant_home(home: Path, planter: Planter) -> None:
         planter.sessions.append(session.sid)
         _files_beside(session, folder)
         if not first:
-            first = {"sessionId": session.sid, "messageUuid": session.base["first"]}
+            first = {"sessionId": session.sid, "messageUuid": session.base["planted"]}
     _odd_paths(projects, planter)
 
 
 def _prompts(session: _Session, first: dict[str, Any]) -> None:
     plant = session.plant
-    one = session.user(plant.text("prompt"), uuid=plant.token("uuid"), promptId=plant.token("promptId"))
+    prompt, session.base["planted"] = plant.text("prompt"), plant.token("uuid")
+    session.user(prompt, promptId=plant.token("promptId"))
     for text in PLAIN:
         session.user(text)
     session.user([{"type": "text", "text": plant.text("prompt block")}, {"type": "text", "text": plant.text("prompt")}])
@@ -235,7 +236,6 @@ def _prompts(session: _Session, first: dict[str, Any]) -> None:
     session.user(f"[Request interrupted by user] {plant.text('interrupt')}")
     fork = first or {"sessionId": plant.token("forkedFrom"), "messageUuid": plant.token("forkedFrom")}
     session.user(plant.text("fork"), forkedFrom=fork)
-    session.base["first"] = one["uuid"]
 
 
 def _answers(session: _Session) -> None:
@@ -296,9 +296,8 @@ def _calls(session: _Session) -> None:
     agent = plant.name("agent id")
     session.base["agent"] = agent
     extra = [{"stdout": plant.text("stdout"), "status": plant.token("status")}] + [{}] * 5 + [{"agentId": agent}]
-    session.user(
-        items, toolUseResult=extra, toolDenialKind=[plant.token("denial")], userFeedback=plant.text("userFeedback")
-    )
+    denial = {"toolDenialKind": [plant.token("denial")], "userFeedback": plant.text("userFeedback")}
+    session.user(items, toolUseResult=extra, uuid=session.base["planted"], **denial)
 
 
 def _states(session: _Session) -> None:
@@ -311,7 +310,7 @@ def _states(session: _Session) -> None:
     session.state("workspace-directories", directories=[f"/srv/{plant.token('workspace')}", plant.text("workspace")])
     tree = {key: plant.token("worktree") for key in ("originalCwd", "worktreePath", "worktreeName", "worktreeBranch")}
     session.state("worktree-state", worktreeSession=tree)
-    session.state("active-leaf", leafUuid=session.base["first"], explicit=True, timestamp=1_777_600_000_000)
+    session.state("active-leaf", leafUuid=session.base["planted"], explicit=True, timestamp=1_777_600_000_000)
 
 
 def _beside(session: _Session) -> None:

@@ -125,7 +125,8 @@ def walked(lines: Sequence[Line]) -> set[str]:
         if tip is None:  # nothing was said that could be abandoned
             continue
         if leaf in tree and last is not None and leaf is not None:
-            tip = tip if number[tip] > last and leaf in paths[tip] else leaf
+            later = [uuid for uuid in (tip, max(tree, key=number.__getitem__)) if number[uuid] > last]
+            tip = next((uuid for uuid in later if leaf in paths[uuid]), leaf)
         elif emptied is not None and number[tip] < emptied:
             continue
         live |= set(paths[tip])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from etl.store import connect
-from tests.loading import FIXTURES, load_home
+from tests.loading import FIXTURES, load_home, stated_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -250,15 +250,7 @@ def checks(case: Case, expected: dict[str, int]) -> None:
     )
 
 
-def _stated() -> list[Any]:
-    stated = []
-    for name in NAMES:
-        keys = json.loads((CASES / name / "expected.json").read_text())
-        stated += [pytest.param(name, key, id=f"{name}-{key}") for key in {**keys, "checks": {}}]
-    return stated
-
-
-@pytest.mark.parametrize(("name", "key"), _stated())
+@pytest.mark.parametrize(("name", "key"), stated_keys(CASES, NAMES))
 def test_the_case_is_read_as_it_says(cases: dict[str, Case], name: str, key: str) -> None:
     expected = json.loads((CASES / name / "expected.json").read_text())
     STATES[key](cases[name], expected.get(key, {}))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from etl.store import connect
-from tests.loading import FIXTURES, join_trees, load_home
+from tests.loading import FIXTURES, join_trees, load_home, stated_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -359,15 +359,7 @@ def checks(case: Case, expected: dict[str, int]) -> None:
     assert [check for source, check in case.report.quarantined.items() if source in sources] == []
 
 
-def _stated() -> list[Any]:
-    stated = []
-    for name in NAMES:
-        keys = json.loads((CASES / name / "expected.json").read_text())
-        stated += [pytest.param(name, key, id=f"{name}-{key}") for key in {**keys, "checks": {}}]
-    return stated
-
-
-@pytest.mark.parametrize(("name", "key"), _stated())
+@pytest.mark.parametrize(("name", "key"), stated_keys(CASES, NAMES))
 def test_the_case_is_read_as_it_says(cases: dict[str, Case], name: str, key: str) -> None:
     case = cases[name]
     STATES[key](case, case.expected.get(key, {}))

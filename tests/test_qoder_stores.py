@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etl import pipeline
+from etl.events import RecordOpened, Unread
 from etl.jsonl import Record
 from etl.providers import get
 from etl.providers.base import Claim, Source
@@ -360,5 +361,8 @@ def test_no_record_is_too_odd_for_an_adapter(values: list[dict[str, Any]], kind:
     provider = get("qoder")
     records = [Record(n + 1, n, 0, 0, b"", value) for n, value in enumerate(values)]
     session = source.session_id(provider.native_session(source, records))
-    for _ in provider.adapt(source, session, iter(records)):
-        pass
+    events = list(provider.adapt(source, session, iter(records)))
+    answered = [event for event in events if isinstance(event, RecordOpened | Unread)]
+    assert {(event.line_no, event.child) for event in answered} == {
+        (record.line_no, record.child) for record in records
+    }

@@ -199,7 +199,11 @@ class Fold:
         slot, raw_hash = (event.session_id, event.uuid or ""), hash(event.raw)
         earlier = self._seen.get(slot)
         if earlier is not None:
-            if earlier.raw_hash == raw_hash or self._is_same(event, earlier):
+            is_resend, before = earlier.raw_hash == raw_hash, None
+            if not is_resend:  # the same JSON with other spacing or key order is a resend too
+                before = self._content(earlier)
+                is_resend = before is not None and before == canonical(event.value)
+            if is_resend:
                 for block in blocks:
                     place, into = (
                         (event.line_no, event.child, block.block),
@@ -207,10 +211,10 @@ class Fold:
                     )
                     self.rows.merge(place, into, "resend")
                 return self._resent(event)
-            if not self._wins(event, earlier):
+            if not self._wins(event, earlier, before):
                 return self._resent(event)
         offset, length = self._extent()
-        if len(event.raw) != length:  # a part of a line cannot be read again by itself
+        if event.child or len(event.raw) != length:  # a part of a line cannot be read again by itself
             length = 0
         self._seen[slot] = _Seen(raw_hash, event.line_no, event.child, offset, length, event.closes_message)
         return False
@@ -220,14 +224,13 @@ class Fold:
         self.census.record("skipped", f"{event.kind}:resend", event.line_no)
         return True
 
-    def _is_same(self, event: RecordOpened, earlier: _Seen) -> bool:
-        """The same JSON with other spacing or key order."""
-        before = self.reread(earlier.offset, earlier.length) if earlier.child == 0 and earlier.length else None
-        return before is not None and canonical(before) == canonical(event.value)
+    def _content(self, earlier: _Seen) -> str | None:
+        """What an earlier record said, read again, as canonical JSON; None where it cannot be read again."""
+        before = self.reread(earlier.offset, earlier.length) if earlier.length else None
+        return None if before is None else canonical(before)
 
-    def _wins(self, event: RecordOpened, earlier: _Seen) -> bool:
-        """The same id with other content: a conflict is named, and the last complete one is used."""
-        before = self.reread(earlier.offset, earlier.length) if earlier.child == 0 and earlier.length else None
+    def _wins(self, event: RecordOpened, earlier: _Seen, before: str | None) -> bool:
+        """The same id with other content than ``before``: a conflict is named, and the last complete one is used."""
         wins = not event.first_wins and (event.closes_message or not earlier.complete)
         here, there = (event.line_no, event.child, None), (earlier.line_no, earlier.child, None)
         self.rows.conflict(
@@ -236,7 +239,7 @@ class Fold:
             "record",
             event.uuid,
             canonical(event.value),
-            None if before is None else canonical(before),
+            before,
             "first_wins" if event.first_wins else "last_complete_wins",
             "this" if wins else "other",
         )

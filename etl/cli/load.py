@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from etl.cli.output import db_option, emit, emit_table, narrator, path_of, quiet_option
+from etl.cli.output import db_option, emit, emit_report, narrator, path_of, quiet_option
 from etl.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -185,8 +185,5 @@ def demo(keep: str | None) -> int:
         found = session_report(db, "qoder", 40)
     where = f", kept as {db}" if keep else ""
     click.echo(f"{report.sources_read} example files loaded{where}", err=True)
-    emit([f"{found.heading}\n\n"])
-    emit_table(found.totals, "table")
-    emit(["\n"])
-    emit_table(found.sessions, "table")
+    emit_report(found.heading, [("", found.totals), ("", found.sessions)], "table")
     return EXIT_OK

@@ -71,6 +71,17 @@ def emit_table(table: pa.Table, fmt: str) -> None:
     emit(render(table, fmt, width=width if fmt == "table" else None, color=color))
 
 
+def emit_report(heading: str, parts: Iterable[tuple[str, pa.Table]], fmt: str) -> None:
+    """Writes a report for people: its heading, then its tables below their titles (one with a title and no row is left
+    out).
+    """
+    emit([f"{heading}\n"])
+    for title, part in parts:
+        if len(part) or not title:
+            emit([f"\n{title}\n\n" if title else "\n"])
+            emit_table(part, fmt)
+
+
 def path_of(db: str | None) -> str:
     """The store that a command works on."""
     from etl.config import store_path

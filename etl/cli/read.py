@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from etl.cli.output import db_option, emit, emit_table, format_option, path_of, quiet_option
+from etl.cli.output import db_option, emit, emit_report, emit_table, format_option, path_of, quiet_option
 from etl.errors import EXIT_BUG, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -44,26 +44,11 @@ def report(name: str | None, db: str | None, sessions: int, batch: str, fmt: str
         raise UsageError(_unknown("report", name, _REPORTS))
     from etl.reports import bridge_report, session_report
 
-    if name == "bridge":
-        told = bridge_report(path_of(db), batch)
-        if fmt not in ("table", "markdown"):
-            emit_table(told.rows, fmt)
-            return EXIT_OK
-        emit([f"{told.heading}\n"])
-        for title, part in told.parts.items():
-            emit([f"\n{title}\n\n"])
-            emit_table(part, fmt)
-        return EXIT_OK
-    found = session_report(path_of(db), name, sessions)
+    told = bridge_report(path_of(db), batch) if name == "bridge" else session_report(path_of(db), name, sessions)
     if fmt in ("table", "markdown"):
-        emit([f"{found.heading}\n\n"])
-        emit_table(found.totals, fmt)
-        for title, part in [("", found.sessions), *found.parts.items()]:
-            if len(part) or not title:
-                emit([f"\n{title}\n\n" if title else "\n"])
-                emit_table(part, fmt)
+        emit_report(told.heading, told.listed, fmt)
     else:
-        emit_table(found.rows, fmt)
+        emit_table(told.rows, fmt)
     return EXIT_OK
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import ToolRequest, ToolResult
-from etl.grammars.tools import describe
+from etl.events import ToolResult
+from etl.grammars.tools import tool_request
 from etl.shape import as_dict, as_list, as_str, canonical, decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from etl.events import ToolRequest
 
 TEXT_TYPES: Final = frozenset({"text", "output_text"})
 REQUEST_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
@@ -182,20 +184,8 @@ def request(part: Part, vocabulary: Mapping[str, str], batch_key: str | None) ->
     if isinstance(args, str):
         parsed = decode_text(args)
         args, ok = (parsed, True) if isinstance(parsed, dict) else (args, False)
-    told = describe(name, args, vocabulary)
-    return ToolRequest(
-        part.block,
-        as_str(item.get("id")) or None,
-        name,
-        told.name,
-        args,
-        ok,
-        told.mcp_server,
-        told.target_path,
-        told.command_head,
-        told.files,
-        batch_key=batch_key,
-    )
+    call_id = as_str(item.get("id")) or None
+    return tool_request(part.block, call_id, name, args, vocabulary, args_parse_ok=ok, batch_key=batch_key)
 
 
 def result(part: Part) -> ToolResult:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from etl.events import ToolRequest
+from etl.shape import as_str
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,6 +56,33 @@ def describe(name_raw: str, args: Any, vocabulary: Mapping[str, str]) -> ToolDes
         path,
         command,
         ((path, op),) if path and op else (),
+    )
+
+
+def tool_request(
+    block: int | None,
+    call_id: str | None,
+    name_raw: str,
+    args: Any,
+    vocabulary: Mapping[str, str],
+    *,
+    args_parse_ok: bool = True,
+    batch_key: str | None = None,
+) -> ToolRequest:
+    """The request of a call, with what :func:`describe` says it touches."""
+    told = describe(name_raw, args, vocabulary)
+    return ToolRequest(
+        block,
+        call_id,
+        name_raw,
+        told.name,
+        args,
+        args_parse_ok,
+        told.mcp_server,
+        told.target_path,
+        told.command_head,
+        told.files,
+        batch_key=batch_key,
     )
 
 

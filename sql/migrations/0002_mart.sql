@@ -30,7 +30,8 @@ create table mart.copies (
 -- object: mart.conflicts
 -- kind: table
 -- grain: one row per record that contradicts another file
--- about: The same id with other content in two files: both are kept. Contradictions inside one file stand in facts.conflicts.
+-- about: The same id with other content in two files: both are kept; what a log calls a copy is one all the same.
+--   Contradictions inside one file stand in facts.conflicts.
 -- columns:
 --   session_id: provider[.realm]:native id
 --   source_id: the source that owns the row
@@ -44,7 +45,7 @@ create table mart.copies (
 --   digest: blake2b-64 of the first stored (masked) text or argument that differs
 --   other_digest: digest of the other side's
 --   rule: the rule that applied
---   resolution: both
+--   resolution: which side is used: both, or other (the owner's)
 create table mart.conflicts (
     session_id varchar,
     source_id varchar,

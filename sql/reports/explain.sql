@@ -83,7 +83,8 @@ select c.seq, e.call_key, c.name, e.what, round(e.us / 1000.0, 3) as ms,
         ) and (store_rank(s.store_kind) = 6) = starts_with(c.latency_evidence, 'run log')
             and (store_rank(s.store_kind) = 9) = starts_with(c.latency_evidence, 'audit trail')
         when e.what in ('shell', 'execution') then coalesce(
-            c.latency_evidence = 'run log, ' || e.what || ' ended on line ' || e.line_no, false)
+            c.latency_evidence in ('run log, ' || e.what || ' ended on line ' || e.line_no,
+                'start and end, ended on line ' || e.line_no), false)
     end as gave_latency,
     s.store_kind, e.line_no, e.child, e.line_to, e.ts, e.outcome, s.rel_path as source, e.source_id,
     c.latency_source, c.latency_quality, round(c.latency_us / 1000.0, 3) as latency_ms, round(c.wait_us / 1000.0, 3) as wait_ms

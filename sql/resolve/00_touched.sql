@@ -37,7 +37,10 @@ with recursive closure as (
         from closure c
         join facts.records m on m.session_id = c.session_id
         join (
-            select session_id, native_uuid, ts from facts.records anti join changed using (session_id)
+            select session_id, native_uuid, ts
+            from facts.records
+            anti join changed using (session_id)
+            where length(native_uuid) >= 32  -- shorter ids are told by a session's word alone, which is in `related`
         ) o on o.native_uuid = m.native_uuid and o.ts is not distinct from m.ts
     )
 )

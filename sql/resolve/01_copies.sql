@@ -139,7 +139,8 @@ placed as (
     )
 )
 select class, nth, session_id, source_id, line_no, child, native_uuid, owner.session_id as owner_session_id,
-    owner.source_id as owner_source_id, owner.line_no as owner_line_no, owner.child as owner_child
+    owner.source_id as owner_source_id, owner.line_no as owner_line_no, owner.child as owner_child,
+    session_id <> owner.session_id and label = owner.label as is_told
 from placed
 where nth > 1 and source_id <> owner.source_id
   and (session_id = owner.session_id or label = owner.label or ts is not distinct from owner.ts);
@@ -168,46 +169,50 @@ compared as (
         and o.what = m.what and o.block = m.block
 )
 select class, nth, session_id, source_id, line_no, child, native_uuid, owner_session_id, owner_source_id, owner_line_no,
-    arg_min(digest, (what, block)) filter (digest <> other_digest) as digest,
+    is_told, arg_min(digest, (what, block)) filter (digest <> other_digest) as digest,
     arg_min(other_digest, (what, block)) filter (digest <> other_digest) as other_digest,
     string_agg(what || '.' || block || '.' || coalesce(digest, ''), ' ' order by what, block) as signature
 from compared
-group by class, nth, session_id, source_id, line_no, child, native_uuid, owner_session_id, owner_source_id, owner_line_no
+group by class, nth, session_id, source_id, line_no, child, native_uuid, owner_session_id, owner_source_id, owner_line_no, is_told
 having count(*) filter (digest <> other_digest) > 0;
 
 -- resolve: mart.conflicts
 -- needs: differing
--- about: the same id with other content in two files: no copy. Both sides are kept, and shown.
+-- about: the same id with other content in two files. Both sides are kept; but where a session names its origin, its copy is one
+--   all the same (it was not paid for again), and the owner's side is used. Both are shown.
 delete from mart.conflicts where session_id in (select session_id from touched);
 
 insert into mart.conflicts
 select session_id, source_id, line_no, child, owner_session_id, owner_source_id, owner_line_no, 'record', native_uuid, digest,
-    other_digest, 'same_id_in_two_files', 'both'
+    other_digest, 'same_id_in_two_files', case when is_told then 'other' else 'both' end
 from differing
-qualify row_number() over (partition by class, signature order by nth) = 1
+qualify row_number() over (partition by class, session_id, signature order by nth) = 1
 order by source_id, line_no, child;
 
 -- resolve: mart.copies
 -- needs: shared, differing, facts.session_facts
--- about: a shared record is a copy of its owner; where it says something else, it is one of the first that says the same.
+-- about: a shared record is a copy of its owner; one that says something else, and that no log calls a copy, is one of the first
+--   that says the same.
 delete from mart.copies where session_id in (select session_id from touched);
 
 insert into mart.copies
 with continued as (
     select distinct session_id, value as other from facts.session_facts where key = 'continues'
 ),
+kept as (
+    select *, row_number() over alike as place,
+        first_value({'session_id': session_id, 'source_id': source_id, 'line_no': line_no, 'child': child}) over alike as first
+    from differing
+    where not is_told
+    window alike as (partition by class, signature order by nth)
+),
 copied as (
     select s.session_id, s.source_id, s.line_no, s.child, s.owner_session_id, s.owner_source_id, s.owner_line_no, s.owner_child
     from shared s
-    anti join differing d on d.source_id = s.source_id and d.line_no = s.line_no and d.child = s.child
+    anti join kept k on k.source_id = s.source_id and k.line_no = s.line_no and k.child = s.child
     union all
     select session_id, source_id, line_no, child, first.session_id, first.source_id, first.line_no, first.child
-    from (
-        select *, row_number() over alike as place,
-            first_value({'session_id': session_id, 'source_id': source_id, 'line_no': line_no, 'child': child}) over alike as first
-        from differing
-        window alike as (partition by class, signature order by nth)
-    )
+    from kept
     where place > 1
 )
 select c.session_id, c.source_id, c.line_no, c.child, c.owner_session_id, c.owner_source_id, c.owner_line_no, c.owner_child,

@@ -9,6 +9,7 @@ with guests as (
     join facts.sources s on s.source_id = r.source_id and s.session_id <> r.session_id
     anti join mart.copies c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child
     anti join mart.copies o on o.owner_source_id = r.source_id and o.owner_line_no = r.line_no
+        and o.owner_child = r.child
     where r.message_key is not null and r.session_id in (select session_id from touched)
 ),
 own as (

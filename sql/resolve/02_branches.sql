@@ -142,7 +142,7 @@ from run_through;
 --   root run of its tree (NULL inside and behind a ring)
 create or replace temp table runs as
 with recursive plain as (
-    select c.run, max(c.spoken_n) as last_spoken_n, any_value(h.parent_n) as parent_n, any_value(p.run) as parent_run,
+    select c.run, max(c.n) as last_n, max(c.spoken_n) as last_spoken_n, any_value(h.parent_n) as parent_n, any_value(p.run) as parent_run,
         any_value(p.spoken_n) as above_n
     from chain c
     join chain h on h.n = c.run
@@ -164,23 +164,26 @@ settled as (
     join plain r on r.run = j.target and r.parent_run is null
     where j.round = (select max(round) from jump)
 )
-select p.run, p.last_spoken_n, p.parent_n, p.parent_run, s.above_n, s.target as root
+select p.run, p.last_n, p.last_spoken_n, p.parent_n, p.parent_run, s.above_n, s.target as root
 from plain p
 left join settled s using (run);
 
 -- resolve: tips
 -- needs: chain, runs, leaves
--- about: where each tree may end: at the leaf that the session states, and at its latest prompt or answer that no other follows.
---   The latter counts where none is stated in the tree, and where it was written after the statement and follows from the leaf.
---   A tree that ends before its file said that nothing is left ends nowhere.
+-- about: where each tree may end: at the leaf that the session states, or at its latest prompt or answer that no other follows.
+--   The latter counts where none is stated in the tree; else it, or the latest record of any kind (n_later), counts where it was
+--   written after the statement and follows from the leaf. A tree that ends before its file said that nothing is left ends
+--   nowhere.
 create or replace temp table tips as
 with written as (
-    select root, max(last_spoken_n) as latest_n
+    select root, max(last_n) as last_n,
+        max(last_spoken_n) filter (last_spoken_n not in (
+            select above_n from runs where above_n is not null and last_spoken_n is not null
+        )) as latest_n
     from runs
-    where root is not null and last_spoken_n not in (
-        select above_n from runs where above_n is not null and last_spoken_n is not null
-    )
+    where root is not null
     group by root
+    having max(last_spoken_n) is not null
 ),
 stated as (
     select r.root, c.n as leaf_n, l.source_id, l.line_no, l.ts
@@ -189,16 +192,22 @@ stated as (
     join runs r on r.run = c.run
     where r.root is not null
     qualify row_number() over (partition by l.session_id order by c.is_sidechain, c.n) = 1
+),
+later as (
+    select s.root, c.n
+    from stated s
+    join (select root, unnest(list_distinct([last_n, latest_n])) as n from written) w using (root)
+    join chain c using (n)
+    where case when c.source_id = s.source_id then c.line_no > s.line_no else coalesce(c.ts > s.ts, false) end
 )
-select w.root, s.leaf_n, w.latest_n,
-    s.leaf_n is not null
-        and (case when c.source_id = s.source_id then c.line_no > s.line_no else coalesce(c.ts > s.ts, false) end) as is_later,
+select w.root, s.leaf_n, w.latest_n, l.n as later_n,
     s.leaf_n is null and e.emptied_source is not null and (
         case when c.source_id = e.emptied_source then c.line_no < e.emptied_line else coalesce(c.ts <= e.emptied_ts, false) end
     ) as is_emptied
 from written w
 join chain c on c.n = w.latest_n
 left join stated s on s.root = w.root
+left join later l on l.root = w.root
 left join leaves e on e.session_id = c.session_id;
 
 -- resolve: reached
@@ -212,7 +221,11 @@ with recursive step as (
     where parent_run is not null and root in (select root from tips)
     union all
     select 0, false, null, c.run, c.n
-    from (select leaf_n as n from tips where leaf_n is not null union select latest_n from tips) t
+    from (
+        select leaf_n as n from tips where leaf_n is not null
+        union select latest_n from tips where leaf_n is null
+        union select later_n from tips where later_n is not null
+    ) t
     join chain c using (n)
     union all
     select round, is_jump, a, b, tip
@@ -242,16 +255,16 @@ upto as (
     ) r on r.tip = a.tip and r.parent_run = a.run
     group by a.tip, a.run
 ),
-followed as (
-    select t.root
+followed as (  -- a prompt or an answer before what is neither
+    select t.root, max_by(t.later_n, (t.later_n = t.latest_n, t.later_n)) as tip
     from tips t
     join chain l on l.n = t.leaf_n
-    join upto u on u.tip = t.latest_n and u.run = l.run and u.upto >= l.n
-    where t.is_later
+    join upto u on u.tip = t.later_n and u.run = l.run and u.upto >= l.n
+    group by t.root
 )
 select u.run, u.upto
 from (
-    select case when t.leaf_n is null or f.root is not null then t.latest_n else t.leaf_n end as tip
+    select distinct coalesce(f.tip, t.leaf_n, t.latest_n) as tip
     from tips t
     left join followed f using (root)
     where not t.is_emptied

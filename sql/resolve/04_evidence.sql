@@ -59,8 +59,12 @@ waits as (
             partition by session_id, call_key order by started_at, ended_at, fact_id
             rows between unbounded preceding and 1 preceding
         ) as covered_us
-    from told
-    where source_id = chosen and span in ('wait_permission', 'wait_human', 'wait_queue', 'hook')
+    from (  -- a copy of a log says the same again; another log of the session may tell of the waits
+        select session_id, call_key, started_at, ended_at, duration_us, outcome, span, min(fact_id) as fact_id
+        from told
+        where span in ('wait_permission', 'wait_human', 'wait_queue', 'hook')
+        group by all
+    )
 ),
 waited as (
     select session_id, call_key,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import SessionEvent, ToolRequest, ToolResult, ToolSpan, Unread, UnreadItem
-from etl.grammars.tools import describe
+from etl.grammars.tools import tool_request
 from etl.providers.muse.speech import todos
 from etl.providers.muse.usage import review
 from etl.providers.muse.vocabulary import TOOLS
@@ -141,24 +141,11 @@ class Calls:
         args, parsed = _arguments(item.get("args"))
         if raw not in self._names:
             self._names[raw] = raw[:1].upper() + raw[1:]
-        told = describe(raw, args, self._names)
         call = self._new(native, run)
-        call.name = told.name if told.mcp_server is None else ""
+        key = None if native is None else call.key
+        request = tool_request(block, key, raw, args, self._names, args_parse_ok=parsed, batch_key=batch)
+        call.name = request.name if request.mcp_server is None else ""
         call.about = as_text(args.get("subagent_id")) if isinstance(args, dict) else None
-        request = ToolRequest(
-            block,
-            None if native is None else call.key,
-            raw,
-            told.name,
-            args,
-            parsed,
-            told.mcp_server,
-            told.target_path,
-            told.command_head,
-            told.files,
-            None,
-            batch,
-        )
         return request, call
 
     def _new(self, native: str | None, run: Run) -> _Call:

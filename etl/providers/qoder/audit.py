@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import RecordOpened, SessionEvent, ToolRequest, ToolResult, Unread
-from etl.grammars.tools import describe
+from etl.events import RecordOpened, SessionEvent, ToolResult, Unread
+from etl.grammars.tools import tool_request
 from etl.shape import as_str, as_text, instant
 
 if TYPE_CHECKING:
@@ -63,21 +63,9 @@ def _opened(source: Source, record: RecordLike, event: str, native: str) -> Reco
 
 def _before(value: dict[str, Any], name: str, queue: deque[str], place: str) -> Iterator[Event]:
     call_id = as_text(value.get("tool_use_id"))
-    args = value.get("tool_input")
-    told = describe(name, args, {})
     if call_id is None:
         queue.append(place)
-    yield ToolRequest(
-        None,
-        call_id,
-        name,
-        told.name,
-        args,
-        mcp_server=told.mcp_server,
-        target_path=told.target_path,
-        command_head=told.command_head,
-        files=told.files,
-    )
+    yield tool_request(None, call_id, name, value.get("tool_input"), {})
     action = as_str(value.get("_action"))
     if action in _REFUSED:
         yield SessionEvent("permission", "denied", attrs={"action": action})

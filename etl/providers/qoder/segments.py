@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import RecordOpened, SessionEvent, SessionFact, ToolRequest, ToolResult, ToolSpan, TurnMark, Unread
-from etl.grammars.tools import describe
+from etl.events import RecordOpened, SessionEvent, SessionFact, ToolResult, ToolSpan, TurnMark, Unread
+from etl.grammars.tools import tool_request
 from etl.providers.qoder.manifests import run_key
 from etl.providers.qoder.usage import usage_of
 from etl.shape import as_count, as_dict, as_float, as_int, as_str, as_text, instant
@@ -188,21 +188,9 @@ class _Segment:
         name, args = as_str(row.data.get("tool_name")) or "(unnamed)", row.data.get("args")
         if as_dict(args).get("truncated") is True:  # only a preview of the arguments
             args = None
-        told = describe(name, args, {})
         if row.call_id is not None:
             self.calls[row.call_id] = _Call(requested=row.opened.ts, ready=row.opened.ts)
-        yield ToolRequest(
-            None,
-            row.call_id,
-            name,
-            told.name,
-            args,
-            mcp_server=told.mcp_server,
-            target_path=told.target_path,
-            command_head=told.command_head,
-            files=told.files,
-            batch_key=row.id("loop_id"),
-        )
+        yield tool_request(None, row.call_id, name, args, {}, batch_key=row.id("loop_id"))
 
     def _started(self, row: _Row) -> Iterator[Event]:
         yield from self._open(row)

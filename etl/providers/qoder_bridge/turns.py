@@ -18,10 +18,9 @@ from etl.events import (
     RecordOpened,
     SessionEvent,
     SessionFact,
-    ToolRequest,
     UnreadItem,
 )
-from etl.grammars.tools import describe
+from etl.grammars.tools import tool_request
 from etl.providers.qoder_bridge import rows
 from etl.providers.qoder_bridge.availability import QueueEvidence, is_queue_status
 from etl.providers.qoder_bridge.envelopes import Envelope, around, scan
@@ -225,19 +224,8 @@ class Turn:
             return
         batch = last.message_id if last is not None else None
         for call in answer.calls:
-            told = describe(call.name, call.arguments, TOOLS)
-            yield ToolRequest(
-                block=base + 2 * call.index - 1,
-                call_id=call.call_id or self.call_id(call.index),
-                name_raw=call.name,
-                name=told.name,
-                args=call.arguments,
-                mcp_server=told.mcp_server,
-                target_path=told.target_path,
-                command_head=told.command_head,
-                files=told.files,
-                batch_key=batch,
-            )
+            block, call_id = base + 2 * call.index - 1, call.call_id or self.call_id(call.index)
+            yield tool_request(block, call_id, call.name, call.arguments, TOOLS, batch_key=batch)
 
     def _pointer(self, last: Snapshot | None) -> str:
         """Where the text stands: in its one leaf, or (``/assembled``) put together from several."""
