@@ -332,4 +332,4 @@ def _arrow(name: str, rows: Taken, texts: Texts) -> pa.Table:
         if field.name not in ready:
             values = columns.pop(field.name)
             ready[field.name] = array(texts.pop((name, field.name), values), field.type)
-    return pa.Table.from_arrays([ready[field.name] for field in schema], schema=schema)
+    return pa.table({field.name: ready[field.name] for field in schema})
