@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.events import ToolRequest
-from etl.shape import as_str
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
