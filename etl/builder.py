@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 _FOLDERS: Final = ("migrations", "macros", "views")
 #: Loading and resolving: beyond this DuckDB writes to its scratch folder.
 _MEMORY: Final = "256MB"
+#: Threads for what writes nothing into the file: the readers are done by then.
+_THREADS: Final = 2
 #: Tables without the usual place: no row of theirs stands in another one.
 _PLAIN: Final = ("sources", "merges", "content_blocks", "record_census", "rejects", "conflicts", "redactions")
+#: Tables whose rows stand for no content item: only a merge of a whole record leaves them out.
+_BLOCKLESS: Final = ("records", "tool_spans", "turn_marks", "model_calls", "session_facts", "events")
 #: Tables of mart that resolve fills, with the column that names the session.
 _CONCLUDED: Final = (
     *("sessions", "turns", "dialogue", "tool_calls", "model_calls", "files_touched", "session_links", "copies"),
@@ -139,13 +143,25 @@ class Builder:
         into another row, and rows of a source that failed, are left out.
         """
         merges, sources = list(parts.get("merges", ())), list(parts.get("sources", ()))
+        failed = self._count(f"from {_parquet(sources)} where tail_state = 'failed'") if sources else 0
+        records = self._count(f"from {_parquet(merges)} where block is null") if merges else 0
         for table in TABLES:
             files = list(parts.get(table, ()))
             if table == "sources" and files:
                 self._add_sources(files, load_id)
-            elif files:
-                statement = _insert(table, files, sources, merges if table not in _PLAIN else [])
+            elif files:  # each join reads parts again: none where it would find nothing
+                statement = _insert(table, files)
+                if failed:
+                    statement += f" anti join (from {_parquet(sources)} where tail_state = 'failed') using (source_id)"
+                if records and table not in _PLAIN:
+                    statement += _unmerged(merges, "w.block is null")
+                if merges and table not in (*_PLAIN, *_BLOCKLESS):
+                    statement += _unmerged(merges, "w.block = p.block")
                 self.connection.execute(statement)
+
+    def _count(self, rows: str) -> int:
+        row = self.connection.execute(f"select count(*) {rows}").fetchone()
+        return row[0] if row else 0
 
     def _add_sources(self, files: list[str], load_id: str) -> None:
         self.connection.execute(
@@ -211,8 +227,12 @@ class Builder:
             run("insert into changed select distinct session_id from facts.session_facts")
         else:
             run(_SESSIONS_OF.format(listed="replaced"))
+        run(f"set threads = {_THREADS}")
         for step in load_sql("resolve"):
+            if step.name.startswith("mart."):
+                run("set threads = 1")  # more would write partial row groups, which are then written again
             run(step.sql)
+            run(f"set threads = {_THREADS}")
             if step.name == "touched" and not self.afresh:
                 self._count_dead()
 
@@ -263,19 +283,16 @@ def _parquet(files: Sequence[str]) -> str:
     return f"read_parquet([{', '.join(quoted(file) for file in files)}])"
 
 
-def _insert(table: str, files: Sequence[str], sources: Sequence[str], merges: Sequence[str]) -> str:
-    statement = (
-        f"insert into facts.{table} by name select p.* from {_parquet(files)} p "
-        f"anti join (select source_id from {_parquet(sources)} where tail_state = 'failed') f using (source_id)"
+def _insert(table: str, files: Sequence[str]) -> str:
+    return f"insert into facts.{table} by name select p.* from {_parquet(files)} p"
+
+
+def _unmerged(merges: Sequence[str], condition: str) -> str:
+    """Leaves out rows that a fold put into another row."""
+    return (
+        f" anti join {_parquet(merges)} w on w.source_id = p.source_id and w.line_no = p.line_no and w.child = p.child "
+        f"and {condition}"
     )
-    if merges:
-        listed = _parquet(merges)
-        for condition in ("w.block is null", "w.block = p.block"):
-            statement += (
-                f" anti join {listed} w on w.source_id = p.source_id and w.line_no = p.line_no and w.child = p.child "
-                f"and {condition}"
-            )
-    return statement
 
 
 def disk_full(error: duckdb.Error) -> StoreError | None:

@@ -27,7 +27,9 @@ from etl.schema import PARSER_VERSION
 from etl.tables import Buffers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from etl.discover import Found
 
@@ -140,19 +142,25 @@ class _Writer:
     def flush(self) -> None:
         """Writes out what is gathered. Raises StoreError when the disk does not take it: no source is to blame."""
         self._pending = 0
-        try:
-            tables = finish(self.buffers, self.key)
-        except Exception as error:
-            raise _Unstorable(f"rows cannot be stored: {_describe(error)}") from error
-        for table, rows in tables.items():
+        tables = finish(self.buffers, self.key)
+        while (made := self._next(tables)) is not None:
+            table, rows = made
             path = os.path.join(self.folder, f"{self.label}-{self.number:05d}-{table}.parquet")
             try:
-                pq.write_table(rows, path, compression="lz4", write_statistics=False)
+                # read once and then deleted: what makes a file small costs more, here and at the reader, than it saves
+                pq.write_table(rows, path, compression="none", use_dictionary=False, write_statistics=False)
             except OSError as error:
                 reason = os.strerror(error.errno) if error.errno else error
                 raise StoreError(f"the store could not be written: {path}: {reason}") from error
             self.extracted.parts.append(Part(table, path, rows.num_rows))
+            del made, rows  # before the next is made
         self.number += 1
+
+    def _next(self, tables: Iterator[tuple[str, pa.Table]]) -> tuple[str, pa.Table] | None:
+        try:
+            return next(tables, None)
+        except Exception as error:
+            raise _Unstorable(f"rows cannot be stored: {_describe(error)}") from error
 
 
 def _extract_one(item: Found, writer: _Writer) -> None:

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from etl.keys import BLOCK_SHIFT, CHILD_SHIFT, MIX_A, MIX_B, digest64, table_salt
-from etl.mask import Hit, mask_series
+from etl.columns import array, is_empty, places, strings
+from etl.keys import digest64
+from etl.mask import Hit, mask_series, replaced
 from etl.schema import RESULT_CAP_BYTES, TABLES, arrow_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from etl.tables import Buffers, Taken
 
 #: Columns that rows are joined by or told apart by: a masked secret keeps a digest.
@@ -71,36 +74,48 @@ _DIGEST_ONLY: Final[dict[str, tuple[str, ...]]] = {
 
 #: What a torn line ends in may be the first half of a secret, which no rule can know: its last word is not kept.
 _TORN: Final = frozenset({"partial_tail", "io", "malformed"})
+#: What a value that is more than one piece has in it (see ``_joint``).
+_JOINED: Final = "/agent-|^mcp__"
 _SLUG: Final = re.compile(r"[A-Za-z0-9]*-[A-Za-z0-9-]{20,}")
 _GAP: Final = re.compile(r'[\s"]')
 _REDACTED: Final = re.compile(r"\[redacted:[^\]]*\]")
 
 Columns = dict[str, list[Any]]
+#: Columns of texts, by table and column, as they are masked and written; a list that differs is not in it.
+Texts = dict[tuple[str, str], pl.Series]
 Redactions = Counter[tuple[str, str, str, str]]
 
 
-def finish(buffers: Buffers, key: bytes) -> dict[str, pa.Table]:
+def finish(buffers: Buffers, key: bytes) -> Iterator[tuple[str, pa.Table]]:
     """The Arrow tables of all gathered rows, and the redactions counted on the way; the buffers are empty after it.
 
+    One after the other, by name: each is let go of before the next is made, so that memory holds the texts twice at
+    most.
     ``key`` is the user's fingerprint key (``facts.redactions``); it changes nothing else.
     """
     taken = {name: buffers[name].take() for name in TABLES if name != "redactions" and len(buffers[name])}
     redactions: Redactions = Counter()
     sources = {name: _source_ids(rows) for name, rows in taken.items()}
-    _mask_repeated(taken, sources, key, redactions)
-    _mask_texts(taken, sources, key, redactions)
-    tables: dict[str, pa.Table] = {}
-    for name, rows in taken.items():
+    texts: Texts = {
+        (name, column): strings(values)
+        for name, rows in taken.items()
+        for column in (*TABLES[name].masked, *_DIGEST_ONLY.get(name, ()))
+        if not is_empty(values := rows.columns[column])
+    }
+    _mask_repeated(taken, texts, sources, key, redactions)
+    _mask_texts(taken, texts, sources, key, redactions)
+    for name in list(taken):
+        rows = taken.pop(name)
         for column in _DIGEST_ONLY.get(name, ()):
-            rows.columns[column] = [None if text is None else digest64(text) for text in rows.columns[column]]
-        _clip(name, rows.columns)
-        tables[name] = _arrow(name, rows, sources[name])
+            rows.columns[column] = _digests(rows.columns[column])
+            texts.pop((name, column), None)
+        _clip(name, rows.columns, texts)
+        yield name, _arrow(name, rows, texts)
     if redactions:
         places = [[*place, number] for place, number in redactions.items()]
         source, column_name, rule, fingerprint, n = (list(values) for values in zip(*places, strict=True))
         columns = {"source_id": source, "column_name": column_name, "rule": rule, "n": n, "fingerprint": fingerprint}
-        tables["redactions"] = pa.table(columns, schema=arrow_schema("redactions"))
-    return tables
+        yield "redactions", pa.table(columns, schema=arrow_schema("redactions"))
 
 
 def _source_ids(rows: Taken) -> list[str]:
@@ -121,24 +136,25 @@ class _Place(NamedTuple):
     rows: list[int] | None = None
 
 
-def _places_of(taken: dict[str, Taken], columns: frozenset[str] | None) -> list[_Place]:
+def _places_of(texts: Texts, columns: frozenset[str] | None) -> list[_Place]:
     """The columns to mask of these names; None: those that are neither ids nor of few different values."""
     return [
         _Place(name, column)
-        for name, rows in taken.items()
-        for column in (*TABLES[name].masked, *_DIGEST_ONLY.get(name, ()))
-        if column in rows.columns and (column not in _KEYS | _REPEATED if columns is None else column in columns)
+        for name, column in texts
+        if (column not in _KEYS | _REPEATED if columns is None else column in columns)
     ]
 
 
-def _mask_repeated(taken: dict[str, Taken], sources: dict[str, list[str]], key: bytes, redactions: Redactions) -> None:
+def _mask_repeated(
+    taken: dict[str, Taken], texts: Texts, sources: dict[str, list[str]], key: bytes, redactions: Redactions
+) -> None:
     """Ids and columns of few different values: each value is masked once. Masked ids stay different from each other."""
     table, column = _STATEMENT
     stated = taken[table].columns[column] if table in taken else []
     ids = [n for n, what in enumerate(stated) if what in _STATED_IDS or what.startswith("spawned.")]
-    places = [*_places_of(taken, _KEYS), *([_Place(table, "value", ids)] if ids else [])]
-    _mask_distinct(taken, sources, places, key, redactions, told_apart=True)
-    _mask_distinct(taken, sources, _places_of(taken, _REPEATED), key, redactions, told_apart=False)
+    places = [*_places_of(texts, _KEYS), *([_Place(table, "value", ids)] if ids else [])]
+    _mask_distinct(taken, texts, sources, places, key, redactions, told_apart=True)
+    _mask_distinct(taken, texts, sources, _places_of(texts, _REPEATED), key, redactions, told_apart=False)
 
 
 def _joint(column: str, value: str) -> tuple[str, int]:
@@ -152,9 +168,9 @@ def _joint(column: str, value: str) -> tuple[str, int]:
     return ("__", 2) if column == "name_raw" and value.startswith("mcp__") else ("/agent-", -1)
 
 
-def _mask_pieces(pieces: list[str], key: bytes, *, told_apart: bool) -> tuple[dict[str, str], dict[str, list[Hit]]]:
+def _mask_pieces(pieces: pl.Series, key: bytes, *, told_apart: bool) -> tuple[dict[str, str], dict[str, list[Hit]]]:
     """Of those that hold a secret: the masked piece, and what was found."""
-    masked, hits = mask_series(pl.Series(pieces, dtype=pl.String), key, told_apart=told_apart)
+    masked, hits = mask_series(pieces, key, told_apart=told_apart)
     found: dict[str, list[Hit]] = {}
     for hit in hits:
         found.setdefault(pieces[hit.row], []).append(hit)
@@ -169,7 +185,7 @@ def _mask_slugs(pieces: set[str], key: bytes) -> tuple[dict[str, str], dict[str,
     new: dict[str, str] = {}
     found: dict[str, list[Hit]] = {}
     for sign in "_.":
-        masked, hits = _mask_pieces([slug.replace("-", sign) for slug in slugs], key, told_apart=True)
+        masked, hits = _mask_pieces(strings([slug.replace("-", sign) for slug in slugs]), key, told_apart=True)
         for slug in slugs:
             told = slug.replace("-", sign)
             if told in masked:  # no mark holds one of the signs
@@ -177,8 +193,30 @@ def _mask_slugs(pieces: set[str], key: bytes) -> tuple[dict[str, str], dict[str,
     return new, found
 
 
+def _values_of(texts: Texts, place: _Place) -> pl.Series:
+    """The different values of a column, or of some rows of it."""
+    column = texts[place.table, place.column]
+    return (column if place.rows is None else column.gather(place.rows)).unique().drop_nulls()
+
+
+def _pieces_of(texts: Texts, places: list[_Place]) -> tuple[pl.Series, set[str]]:
+    """The different pieces of all values, and those of paths. Each call of polars costs 0.2 ms: few on all columns."""
+    paths = [place for place in places if place.column == "rel_path"]
+    names = {piece for place in paths for path in _values_of(texts, place) for piece in path.split("/")}
+    others = [place for place in places if place.column != "rel_path"]
+    columns = [
+        texts[table, column] if rows is None else texts[table, column].gather(rows) for table, column, rows in others
+    ]
+    values = pl.concat([*columns, strings([])]).unique().drop_nulls()
+    is_joined = values.str.contains(_JOINED)
+    joined = values.filter(is_joined)
+    parts = {piece for value in joined for column in ("name_raw", "") for piece in value.split(*_joint(column, value))}
+    return pl.concat([values.filter(~is_joined), strings(list(parts | names))]).unique(), names
+
+
 def _mask_distinct(
     taken: dict[str, Taken],
+    texts: Texts,
     sources: dict[str, list[str]],
     places: list[_Place],
     key: bytes,
@@ -186,52 +224,64 @@ def _mask_distinct(
     *,
     told_apart: bool,
 ) -> None:
-    values: list[set[str]] = []
-    pieces: set[str] = set()
-    names: set[str] = set()
-    for table, column, rows in places:
-        stored = taken[table].columns[column]
-        values.append({value for value in (stored if rows is None else [stored[n] for n in rows]) if value is not None})
-        parts = {piece for value in values[-1] for piece in value.split(*_joint(column, value))}
-        pieces |= parts
-        names |= parts if column == "rel_path" else set()
-    new, found = _mask_pieces(sorted(pieces), key, told_apart=told_apart)
+    pieces, names = _pieces_of(texts, places)
+    new, found = _mask_pieces(pieces, key, told_apart=told_apart)
     slugs, found_in_slugs = _mask_slugs(names - new.keys(), key)
     new, found = new | slugs, found | found_in_slugs
     if not new:
         return
-    for (table, column, rows), told in zip(places, values, strict=True):
-        parted = {value: value.split(*_joint(column, value)) for value in told}
+    for place in places:
+        table, column, rows = place
+        parted = {value: value.split(*_joint(column, value)) for value in _values_of(texts, place)}
         changed = {value: parts for value, parts in parted.items() if not found.keys().isdisjoint(parts)}
         stored = taken[table].columns[column]
+        altered: dict[int, str] = {}
         for row in range(len(stored)) if rows is None and changed else rows or ():
             if told_parts := changed.get(stored[row]):
-                stored[row] = _joint(column, stored[row])[0].join(new.get(piece, piece) for piece in told_parts)
+                altered[row] = _joint(column, stored[row])[0].join(new.get(piece, piece) for piece in told_parts)
                 for hit in (hit for piece in told_parts for hit in found.get(piece, ())):
                     redactions[sources[table][row], f"{table}.{column}", hit.rule, hit.fingerprint] += 1
+        _alter(taken[table].columns, texts, (table, column), altered)
 
 
-def _mask_texts(taken: dict[str, Taken], sources: dict[str, list[str]], key: bytes, redactions: Redactions) -> None:
+def _alter(columns: Columns, texts: Texts, place: tuple[str, str], altered: dict[int, str]) -> None:
+    """Puts other texts into rows of a column, in both of its forms."""
+    if altered:
+        for row, text in altered.items():
+            columns[place[1]][row] = text
+        texts[place] = replaced(texts[place], altered)
+
+
+def _mask_texts(
+    taken: dict[str, Taken], texts: Texts, sources: dict[str, list[str]], key: bytes, redactions: Redactions
+) -> None:
     """Texts: all columns of all tables in one pass."""
-    texts: list[str | None] = []
-    owners: list[tuple[str, str, int]] = []
-    for name, column, _ in _places_of(taken, None):
-        owners.append((name, column, len(texts)))
-        texts += taken[name].columns[column]
-    masked, hits = mask_series(pl.Series(texts, dtype=pl.String), key)
-    number = 0
+    places = _places_of(texts, None)
+    if not places:
+        return
+    masked, hits = mask_series(pl.concat([texts[name, column] for name, column, _ in places]), key)
+    number = start = 0
     for hit in hits:  # in the order of rows
-        while number + 1 < len(owners) and hit.row >= owners[number + 1][2]:
+        while hit.row >= start + len(texts[places[number][:2]]):
+            start += len(texts[places[number][:2]])
             number += 1
-        name, column, start = owners[number]
-        row = hit.row - start
-        taken[name].columns[column][row] = masked[hit.row]
-        redactions[sources[name][row], f"{name}.{column}", hit.rule, hit.fingerprint] += 1
+        name, column, _ = places[number]
+        taken[name].columns[column][hit.row - start] = masked[hit.row]
+        redactions[sources[name][hit.row - start], f"{name}.{column}", hit.rule, hit.fingerprint] += 1
+    start = 0
+    for name, column, _ in places if hits else ():
+        length = len(texts[name, column])
+        texts[name, column] = masked.slice(start, length)
+        start += length
 
 
-def _clip(table: str, columns: Columns) -> None:
+def _digests(texts: list[str | None]) -> list[str | None]:
+    return [None if text is None else digest64(text) for text in texts]
+
+
+def _clip(table: str, columns: Columns, texts: Texts) -> None:
     if table == "tool_results":
-        _clip_results(columns)
+        _alter(columns, texts, (table, "result_text"), _clipped_results(columns))
     if table == "rejects":
         heads, digests = columns["head"], columns["digest"]
         columns["digest"] = [
@@ -241,14 +291,15 @@ def _clip(table: str, columns: Columns) -> None:
             head if head is None or line_no == 0 or reason not in _TORN else _without_last_word(head)
             for head, reason, line_no in zip(heads, columns["reason"], columns["line_no"], strict=True)
         ]
+        if (table, "head") in texts:
+            texts[table, "head"] = strings(columns["head"])
     for (owner, column), limit in _CLIPPED.items():
         if owner == table:
-            columns[column] = [
-                text if text is None or len(text) <= limit else text[: limit - 1] + "…" for text in columns[column]
-            ]
+            long = {row: text for row, text in enumerate(columns[column]) if text is not None and len(text) > limit}
+            clipped = {row: text[: limit - 1] + "…" for row, text in long.items()}
+            _alter(columns, texts, (table, column), clipped)
     if table in _DIGESTED:
-        texts = columns[_DIGESTED[table]]
-        columns["digest"] = [None if text is None else digest64(text) for text in texts]
+        columns["digest"] = _digests(columns[_DIGESTED[table]])
 
 
 def _without_last_word(head: str) -> str:
@@ -259,58 +310,26 @@ def _without_last_word(head: str) -> str:
     return head if start == len(head) else f"{head[:start]}{''.join(_REDACTED.findall(head, start))}…"
 
 
-def _clip_results(columns: Columns) -> None:
+def _clipped_results(columns: Columns) -> dict[int, str]:
     """Results over the cap keep head and tail; the flag says so, ``result_bytes`` is the whole size."""
-    texts = columns["result_text"]
-    for row, text in enumerate(texts):
+    clipped: dict[int, str] = {}
+    for row, text in enumerate(columns["result_text"]):
         if text is not None and len(text) > RESULT_CAP_BYTES // 4:
             raw = text.encode()
             if len(raw) > RESULT_CAP_BYTES:
                 half = RESULT_CAP_BYTES // 2
                 head, tail = raw[:half].decode(errors="ignore"), raw[-half:].decode(errors="ignore")
-                texts[row] = f"{head}\n[… {len(raw) - 2 * half} bytes left out …]\n{tail}"
+                clipped[row] = f"{head}\n[… {len(raw) - 2 * half} bytes left out …]\n{tail}"
                 columns["result_truncated"][row] = True
+    return clipped
 
 
-def _arrow(name: str, rows: Taken, sources: list[str]) -> pa.Table:
-    schema = arrow_schema(name)
-    columns: dict[str, Any] = dict(rows.columns)
-    if "slot" in columns:
-        columns |= _places(name, rows, sources)
-    return pa.Table.from_arrays([_array(columns[field.name], field.type) for field in schema], schema=schema)
-
-
-def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    return values if isinstance(values, pa.Array) else pa.array(values, kind)
-
-
-def _places(name: str, rows: Taken, sources: list[str]) -> dict[str, Any]:
-    """The columns of a place out of line number and slot; the fact id as ``etl.keys.fact_id`` defines it."""
-    salts: list[int] = []
-    for source_id, number in rows.segments:
-        salts += [table_salt(source_id, name)] * number
-    line, slot = pl.col("line").cast(pl.UInt64), pl.col("slot")
-    block = slot // (1 << BLOCK_SHIFT) % (1 << (CHILD_SHIFT - BLOCK_SHIFT))
-    frame = pl.DataFrame(
-        {
-            "line": pl.Series(rows.columns["line_no"], dtype=pl.Int64),
-            "slot": pl.Series(rows.columns["slot"], dtype=pl.UInt64),
-            "salt": pl.Series(salts, dtype=pl.UInt64),
-        }
-    ).select(
-        fact_id=_mixed(_mixed(line ^ pl.col("salt")) ^ slot),
-        child=(slot // (1 << CHILD_SHIFT)).cast(pl.Int32),
-        block=pl.when(block > 0).then(block.cast(pl.Int64) - 1).cast(pl.Int32),
-    )
-    columns: dict[str, Any] = {column: frame[column].to_arrow() for column in frame.columns}
-    keys = rows.row_keys
-    columns["row_key"] = [keys.get(row) for row in range(len(sources))] if keys else pa.nulls(len(sources), pa.string())
-    columns["source_id"] = sources
-    return columns
-
-
-def _mixed(x: pl.Expr) -> pl.Expr:
-    """splitmix64's finaliser over a column of 64-bit numbers (multiplication wraps)."""
-    for shift, factor in ((30, MIX_A), (27, MIX_B)):
-        x = (x ^ x // (1 << shift)) * pl.lit(factor, dtype=pl.UInt64)
-    return x ^ x // (1 << 31)
+def _arrow(name: str, rows: Taken, texts: Texts) -> pa.Table:
+    """The Arrow table of a table's rows, which are let go of on the way."""
+    schema, columns = arrow_schema(name), rows.columns
+    ready: dict[str, pa.Array] = places(name, rows) if "slot" in columns else {}
+    for field in schema:
+        if field.name not in ready:
+            values = columns.pop(field.name)
+            ready[field.name] = array(texts.pop((name, field.name), values), field.type)
+    return pa.table({field.name: ready[field.name] for field in schema})

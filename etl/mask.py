@@ -300,10 +300,10 @@ def mask_series(series: pl.Series, key: bytes, *, told_apart: bool = False) -> t
         texts.update((pending[place], text) for place, text in changed.items())
         pending = [pending[place] for place in changed]
     hits = [Hit(row, rule, fingerprint(secret, key)) for row, rule, secret in found]
-    return _replaced(series, texts), sorted(hits, key=lambda hit: hit.row)
+    return replaced(series, texts), sorted(hits, key=lambda hit: hit.row)
 
 
-def _replaced(series: pl.Series, texts: dict[int, str]) -> pl.Series:
+def replaced(series: pl.Series, texts: dict[int, str]) -> pl.Series:
     """The series with the given rows exchanged: gathered from the old column and the new texts behind it."""
     if not texts:
         return series

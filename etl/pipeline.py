@@ -56,6 +56,8 @@ _COPY_GROWTH: Final = 1.25
 _LEAST_BYTES: Final = 24_000_000
 #: A smaller store is written afresh in any case: it costs no more, and blocks of a small file are mostly empty.
 COPY_ROWS: Final = 200_000
+#: Tasks whose parts are added together: a statement for each table costs more than the rows of one task.
+_ADD_TASKS: Final = 4
 #: Tasks whose parts go into one transaction.
 _COMMIT_TASKS: Final = 16
 #: A source that a broken check names is taken out and the rest checked again, at most so many times.
@@ -248,16 +250,25 @@ def _extract_into(builder: Builder, todo: Plan, request: Request, report: Report
     run = partial(_task, folder, request.key, request.flush_bytes)
     make: Callable[[], Executor] = Serial if workers == 1 else partial(process_pool, workers)
     vanished: list[str] = []
+    waiting = Extracted()
     with closing(_completed(run, make, tasks, workers, folder, request.key)) as completed:
-        for number, extracted in enumerate(completed):
-            builder.add(extracted.by_table(), report.load_id)
+        for number, extracted in enumerate(completed, 1):
             report.include(extracted)
             vanished += extracted.vanished
-            for part in extracted.parts:
-                os.unlink(part.path)
-            if number % _COMMIT_TASKS == _COMMIT_TASKS - 1:
+            waiting = waiting.include(extracted)
+            if number % _ADD_TASKS == 0:
+                _add(builder, waiting, report.load_id)
+                waiting = Extracted()
+            if number % _COMMIT_TASKS == 0:
                 builder.commit()
+    _add(builder, waiting, report.load_id)
     _let_go(builder, vanished, todo, report)
+
+
+def _add(builder: Builder, extracted: Extracted, load_id: str) -> None:
+    builder.add(extracted.by_table(), load_id)
+    for part in extracted.parts:
+        os.unlink(part.path)
 
 
 def _let_go(builder: Builder, vanished: Sequence[str], todo: Plan, report: Report) -> None:

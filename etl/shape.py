@@ -105,9 +105,7 @@ def instant(value: Any) -> int | None:
     """
     if isinstance(value, str):
         us = _iso_us(value)
-    elif isinstance(value, bool):
-        return None
-    elif isinstance(value, (int, float)):
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
         us = _number_us(value)
     else:
         return None
@@ -130,6 +128,8 @@ def _iso_us(text: str) -> int | None:
 
 
 def _number_us(number: float) -> int | None:
+    if type(number) is int and 100_000_000_000 <= number < 100_000_000_000_000:  # the usual case: milliseconds
+        return number * 1_000
     if number != number or abs(number) >= 1e20:  # noqa: PLR0124 - NaN is the one number unequal to itself
         return None
     size = abs(number)

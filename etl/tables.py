@@ -7,6 +7,7 @@ line is one number. One :class:`TableBuffer` per table of ``etl.schema``.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.schema import PROVENANCE, TABLES
@@ -30,16 +31,17 @@ class Taken(NamedTuple):
     row_keys: dict[int, str]
 
 
-def _adder(columns: list[list[Any]]) -> Callable[..., None]:
-    """A function that appends one value to each list, written out so that a row costs no loop."""
-    names = [f"v{n}" for n in range(len(columns))]
-    body = "\n".join(f"        a{n}(v{n})" for n in range(len(columns)))
-    appends = ", ".join(f"a{n}" for n in range(len(columns)))
+@cache
+def _adder_of(width: int) -> Callable[..., Callable[..., None]]:
+    """Makes of ``width`` functions one that gives a value to each, written out so that a row costs no loop."""
+    names = [f"v{n}" for n in range(width)]
+    body = "\n".join(f"        a{n}(v{n})" for n in range(width))
+    appends = ", ".join(f"a{n}" for n in range(width))
     source = f"def make({appends}):\n    def add({', '.join(names)}):\n{body}\n    return add"
     scope: dict[str, Any] = {}
     exec(source, scope)  # noqa: S102 - the text is made of numbered names only
-    add: Callable[..., None] = scope["make"](*(column.append for column in columns))
-    return add
+    make: Callable[..., Callable[..., None]] = scope["make"]
+    return make
 
 
 class TableBuffer:
@@ -57,7 +59,7 @@ class TableBuffer:
 
     def _reset(self) -> None:
         self.columns: list[list[Any]] = [[] for _ in self.names]
-        self.add: Callable[..., None] = _adder(self.columns)
+        self.add = _adder_of(len(self.columns))(*(column.append for column in self.columns))
         self.starts: list[tuple[str, int]] = []
         self.row_keys: dict[int, str] = {}
 

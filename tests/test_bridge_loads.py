@@ -308,7 +308,7 @@ def test_no_json_raises_and_every_record_is_counted(kind: tuple[str, str], value
     claim = Claim(kind[0], kind[1], f"{STAMP}/run-1-turn-1" if "_diag" in kind[0] or "_transport" in kind[0] else STAMP)
     buffers = _fold(Source("qoder_bridge", HOST, "x", claim), values)
 
-    census = finish(buffers, KEY)["record_census"].to_pylist() if values else []
+    census = dict(finish(buffers, KEY))["record_census"].to_pylist() if values else []
     assert sum(row["n"] for row in census if row["unit"] == "record") == len(values)
 
 

@@ -36,7 +36,7 @@ def rows(*records: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     for event in provider.adapt(SOURCE, "qoder:s1", feed()):
         fold.take(event)
     fold.end()
-    return {name: table.to_pylist() for name, table in finish(buffers, b"key").items()}
+    return {name: table.to_pylist() for name, table in finish(buffers, b"key")}
 
 
 def answer(uuid: str, *content: dict[str, Any], stop: str | None = None, mid: str = "m1") -> dict[str, Any]:

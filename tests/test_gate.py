@@ -20,13 +20,13 @@ from etl.shape import canonical, is_transport_text
 from tests.loading import FIXTURES, KEY, build, conclude, find, join_trees, load_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from etl.builder import Builder
     from etl.discover import Found
 
-    Project = Callable[[Content], Iterator[Part]]
+    Project = Callable[[Content], Iterable[Part]]
 
 SMALL: Final = sorted(path.name for path in (FIXTURES / "qoder").iterdir() if path.name not in {"example", "forty"})
 TOOL_USE: Final = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {}}

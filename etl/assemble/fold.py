@@ -32,14 +32,14 @@ from etl.events import (
 from etl.shape import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from etl.assemble.messages import Place
     from etl.events import ContentBlock
     from etl.providers.base import RecordLike, Source
     from etl.tables import Buffers
 
-    Inventory = Callable[[Mapping[str, Any]], Iterator[ContentBlock]]
+    Inventory = Callable[[Mapping[str, Any]], Iterable[ContentBlock]]
     Reread = Callable[[int, int], dict[str, Any] | None]
 
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
@@ -53,7 +53,8 @@ class _Seen(NamedTuple):
     raw_hash: int
     line_no: int
     child: int
-    extent: tuple[int, int]
+    offset: int
+    length: int
     complete: bool
 
 
@@ -112,7 +113,8 @@ class Fold:
 
     def begin(self, record: RecordLike) -> None:
         """A record goes to the adapter; the one before it is complete."""
-        self._close()
+        if self._pulled is not None:
+            self._close()
         self._pulled, self._is_answered = record, False
 
     def end(self) -> None:
@@ -145,16 +147,18 @@ class Fold:
             self.census.lost_line(reason, line_no)
 
     def _close(self) -> None:
-        if self._pulled is not None and not self._is_answered:
+        if not self._is_answered and self._pulled is not None:
             # an adapter that says nothing of a record would lose it silently
             self.census.record("unknown", "(no event)", self._pulled.line_no)
         self._shut()
 
     def _shut(self) -> None:
         """The open record is complete. A line that is a frame holds several."""
-        if self._message is not None and self._opened is not None and self._opened.closes_message:
-            self._message.closed = True
-        self._opened = self._message = None
+        if self._message is not None:
+            if self._opened is not None and self._opened.closes_message:
+                self._message.closed = True
+            self._message = None
+        self._opened = None
         self._is_resend = False
 
     def _extent(self) -> tuple[int, int]:
@@ -170,17 +174,22 @@ class Fold:
         self.rows.open_record(again=event.again)
         if event.again:
             return
-        blocks = list(self.inventory(event.value)) if self.inventory and event.role in ("user", "assistant") else []
-        self._listed = len(blocks)
-        if blocks:
+        blocks: list[ContentBlock] = []
+        if self.inventory is not None and event.role in ("user", "assistant"):
+            blocks = list(self.inventory(event.value))
             self.rows.content_blocks(event, blocks)
+        self._listed = len(blocks)
         if event.uuid is not None and self._is_told(event, blocks):
             return
         self.census.record("used", event.kind, event.line_no)
-        self._count(event, blocks)
+        if event.counted is not None or blocks:
+            self._count(event, blocks)
         if event.message_key is not None and event.role == "assistant":
             slot = (event.session_id, event.group_key or event.message_key)
-            self._message = self._messages.setdefault(slot, Message())
+            message = self._messages.get(slot)
+            if message is None:
+                message = self._messages[slot] = Message()
+            self._message = message
         if event.chained:
             self.sessions.add(event.session_id)
             self.rows.record(event)
@@ -204,10 +213,10 @@ class Fold:
                 return self._resent(event)
             if not self._wins(event, earlier, before):
                 return self._resent(event)
-        extent = self._extent()
-        if event.child or len(event.raw) != extent[1]:  # a part of a line cannot be read again by itself
-            extent = (extent[0], 0)
-        self._seen[slot] = _Seen(raw_hash, event.line_no, event.child, extent, event.closes_message)
+        offset, length = self._extent()
+        if event.child or len(event.raw) != length:  # a part of a line cannot be read again by itself
+            length = 0
+        self._seen[slot] = _Seen(raw_hash, event.line_no, event.child, offset, length, event.closes_message)
         return False
 
     def _resent(self, event: RecordOpened) -> bool:
@@ -217,7 +226,7 @@ class Fold:
 
     def _content(self, earlier: _Seen) -> str | None:
         """What an earlier record said, read again, as canonical JSON; None where it cannot be read again."""
-        before = self.reread(*earlier.extent) if earlier.extent[1] else None
+        before = self.reread(earlier.offset, earlier.length) if earlier.length else None
         return None if before is None else canonical(before)
 
     def _wins(self, event: RecordOpened, earlier: _Seen, before: str | None) -> bool:

@@ -68,10 +68,10 @@ class Rows:
         return at.child << CHILD_SHIFT | ordinal
 
     def record(self, at: RecordOpened) -> None:
-        """A row of facts.records."""
+        """A row of facts.records, the only one of its record."""
         self._records.add(
             at.line_no,
-            self._slot(at, "records", None),
+            at.child << CHILD_SHIFT if at.row_key is None else self._slot(at, "records", None),
             at.session_id,
             at.kind,
             at.role,
@@ -90,12 +90,12 @@ class Rows:
     def content_blocks(self, at: RecordOpened, blocks: list[ContentBlock]) -> None:
         """Rows of facts.content_blocks: what the inventory walker saw in the record."""
         add = self._content_blocks.add
+        line_no, session_id, child = at.line_no, at.session_id, at.child << CHILD_SHIFT
         for b in blocks:
-            slot = self._slot(at, "content_blocks", b.block)
             add(
-                at.line_no,
-                slot,
-                at.session_id,
+                line_no,
+                child | (b.block + 1) << BLOCK_SHIFT,
+                session_id,
                 b.role,
                 b.block_type,
                 b.leaf_type,

@@ -15,7 +15,7 @@ from etl.grammars.tools import tool_request
 from etl.shape import as_dict, as_list, as_str, canonical, decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from etl.events import ToolRequest
 
@@ -106,24 +106,22 @@ def _open_string(text: str, pointer: str, role: str, *, strict: bool) -> Content
     return Content(value, f"{pointer}#", decoded=True, message={})
 
 
-def project(content: Content) -> Iterator[Part]:
+def project(content: Content) -> list[Part]:
     """The parts of a message's content, in textual order, one for every item."""
     value, pointer = content.value, content.pointer
+    if isinstance(value, list):
+        return [_part(item, block, f"{pointer}/{block}") for block, item in enumerate(value)]
     if isinstance(value, str):
-        yield Part("text" if value else "empty", 0, value, pointer)
-    elif isinstance(value, list):
-        for block, item in enumerate(value):
-            yield _part(item, block, f"{pointer}/{block}")
-    elif isinstance(value, dict):
-        yield _part(value, 0, pointer)
-    elif value is not None:
-        yield Part("rejected", 0, item_type=_type_name(value))
+        return [Part("text" if value else "empty", 0, value, pointer)]
+    if isinstance(value, dict):
+        return [_part(value, 0, pointer)]
+    return [] if value is None else [Part("rejected", 0, item_type=_type_name(value))]
 
 
 def _part(item: Any, block: int, pointer: str) -> Part:
-    if isinstance(item, str):
-        return Part("text" if item else "empty", block, item, pointer)
     if not isinstance(item, dict):
+        if isinstance(item, str):
+            return Part("text" if item else "empty", block, item, pointer)
         return Part("rejected", block, item_type=_type_name(item))
     kind = item.get("type")
     if kind is None:
@@ -135,7 +133,7 @@ def _part(item: Any, block: int, pointer: str) -> Part:
     if kind in TEXT_TYPES:
         return _readable("text", item, block, pointer, ("text", "content"))
     if kind in _KINDS:
-        return Part(_KINDS[kind], block, item=item)
+        return Part(_KINDS[kind], block, "", "", item)
     return Part("unknown", block, item_type=kind)
 
 

@@ -13,7 +13,7 @@ from etl.events import ContentBlock
 from etl.shape import decode_text, is_transport, is_transport_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 _READABLE: Final[dict[str | None, tuple[str, ...]]] = {
     "thinking": ("thinking", "text"),
@@ -41,21 +41,20 @@ _JSON_TYPES: Final[dict[type, str]] = {
 }
 
 
-def content_inventory(record: Mapping[str, Any]) -> Iterator[ContentBlock]:
+def content_inventory(record: Mapping[str, Any]) -> Iterable[ContentBlock]:
     """Every content item of a user or assistant record, in order; nothing for other records."""
     role = record.get("type", record.get("role"))
     if role not in ("user", "assistant"):
-        return
+        return ()
     message = record.get("message")
     holder = record if message is None else message
     content = holder.get("content") if isinstance(holder, dict) else holder
     if holder is message and not isinstance(message, (str, dict)):
-        return
+        return ()
     if isinstance(content, str):
         content = _opened(content, role, whole=isinstance(message, str), named=message is None or _named(message))
     items = content if isinstance(content, list) else [] if content is None else [content]
-    for block, item in enumerate(items):
-        yield _item(role, block, item)
+    return [_item(role, block, item) for block, item in enumerate(items)]
 
 
 def _named(holder: Any) -> bool:
@@ -84,9 +83,9 @@ def _opened(text: str, role: str, *, whole: bool, named: bool) -> Any:
 
 
 def _item(role: str, block: int, item: Any) -> ContentBlock:
-    if isinstance(item, str):
-        return ContentBlock(role, block, None, "VARCHAR", len(item), None, "used" if item else "skipped")
     if not isinstance(item, dict):
+        if isinstance(item, str):
+            return ContentBlock(role, block, None, "VARCHAR", len(item), None, "used" if item else "skipped")
         return ContentBlock(role, block, None, _JSON_TYPES.get(type(item)), None, None, "rejected")
     kind = item.get("type")
     if kind is not None and not isinstance(kind, str):
@@ -106,6 +105,9 @@ def _item(role: str, block: int, item: Any) -> ContentBlock:
 
 
 def _readable(role: str, block: int, kind: str | None, item: Mapping[str, Any]) -> ContentBlock:
+    first = item.get(_READABLE[kind][0])
+    if isinstance(first, str) and first:
+        return ContentBlock(role, block, kind, "VARCHAR", len(first), None, "used")
     candidates = [item.get(key) for key in _READABLE[kind]]
     found = [leaf for leaf in map(_leaf, candidates) if leaf]
     if found:

@@ -6,11 +6,9 @@ raw name is kept beside it. ``mcp__server__tool`` names split into server and to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.events import ToolRequest
-from etl.shape import as_str
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +30,7 @@ _OPS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDescription:
+class ToolDescription(NamedTuple):
     """Name, server, path and command of one call; ``files`` are (path, op). The command is cut after masking."""
 
     name: str
@@ -90,15 +87,17 @@ def tool_request(
 
 def split_mcp(name: str) -> tuple[str | None, str]:
     """``mcp__browser__navigate`` is tool ``navigate`` of server ``browser``; other names have no server."""
+    if not name.startswith("mcp__"):
+        return None, name
     parts = name.split("__", 2)
-    if len(parts) == 3 and parts[0] == "mcp" and parts[1] and parts[2]:
+    if len(parts) == 3 and parts[1] and parts[2]:
         return parts[1], parts[2]
     return None, name
 
 
 def _first(args: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     for key in keys:
-        found = as_str(args.get(key))
-        if found:
+        found = args.get(key)
+        if found and isinstance(found, str):
             return found
     return None

@@ -130,6 +130,6 @@ class Provider:
     recognise: Callable[[Iterable[RecordLike]], bool | None]
     native_session: Callable[[Source, Sequence[RecordLike]], str]
     adapt: Callable[[Source, str, Iterator[RecordLike]], Iterator[Event]]
-    inventory: Callable[[Mapping[str, Any]], Iterator[ContentBlock]] | None = None
+    inventory: Callable[[Mapping[str, Any]], Iterable[ContentBlock]] | None = None
     settle: Callable[[Claim, Sequence[RecordLike]], Claim] | None = None
     tables: tuple[DbTable, ...] = ()

@@ -12,7 +12,7 @@ from etl.events import Dialogue, SessionEvent, SessionFact, TurnMark
 from etl.shape import as_count, as_dict, as_list, as_str, as_text, canonical, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from etl.events import Event
 
@@ -32,11 +32,10 @@ SKIPPED: Final[dict[str, str]] = {
 BOUNDARIES: Final = ("compact_boundary", "microcompact_boundary")
 
 
-def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterator[Event]]:
-    def read(value: dict[str, Any]) -> Iterator[Event]:
+def _fact(key: str, name: str) -> Callable[[dict[str, Any]], Iterable[Event]]:
+    def read(value: dict[str, Any]) -> Iterable[Event]:
         stated = as_str(value.get(name))
-        if stated is not None:
-            yield SessionFact(key, stated, instant(value.get("timestamp")))
+        return () if stated is None else (SessionFact(key, stated),)
 
     return read
 
@@ -47,11 +46,10 @@ def _directories(value: dict[str, Any]) -> Iterator[Event]:
         yield SessionFact("cwd.workspace", first)
 
 
-def _leaf(value: dict[str, Any]) -> Iterator[Event]:
+def _leaf(value: dict[str, Any]) -> Iterable[Event]:
     # a null leaf says that the branch was emptied: it is stated, not absent
     leaf = "" if value.get("leafUuid", "absent") is None else as_text(value.get("leafUuid"))
-    if leaf is not None:
-        yield SessionFact("leaf", leaf, instant(value.get("timestamp")))
+    return () if leaf is None else (SessionFact("leaf", leaf, instant(value.get("timestamp"))),)
 
 
 def _worktree(value: dict[str, Any]) -> Iterator[Event]:
@@ -66,8 +64,8 @@ def _token_stats(value: dict[str, Any]) -> Iterator[Event]:
     yield SessionEvent("context_size", attrs={"prompt_tokens": count})
 
 
-#: State rows: record type to the facts it states.
-STATES: Final[dict[str, Callable[[dict[str, Any]], Iterator[Event]]]] = {
+#: State rows: record type to the facts it states, at the time of the record.
+STATES: Final[dict[str, Callable[[dict[str, Any]], Iterable[Event]]]] = {
     "summary": _fact("title.summary", "summary"),
     "custom-title": _fact("title.custom", "customTitle"),
     "ai-title": _fact("title.ai", "aiTitle"),
