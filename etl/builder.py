@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _FOLDERS: Final = ("migrations", "macros", "views")
 #: Loading and resolving: beyond this DuckDB writes to its scratch folder.
-_MEMORY: Final = "256MB"
+_MEMORY: Final = "176MB"
 #: Threads for what writes nothing into the file: the readers are done by then.
 _THREADS: Final = 2
 #: Tables without the usual place: no row of theirs stands in another one.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from etl.discover import Found
 
 #: Rows are written out after this much source, so that memory does not follow the size of the tree.
-FLUSH_BYTES: Final = 24 * 1024 * 1024
+FLUSH_BYTES: Final = 16 * 1024 * 1024
 
 
 class Part(NamedTuple):

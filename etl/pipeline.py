@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from etl.store import Finding, StoreInfo
 
 #: Source bytes per task: large enough to amortise a task, small enough for a worker's memory.
-TASK_BYTES: Final = 24 * 1024 * 1024
+TASK_BYTES: Final = 16 * 1024 * 1024
 #: Below this much source a pool of processes costs more than it gives.
 POOL_BYTES: Final = 16 * 1024 * 1024
 #: Above this share of dead rows, or of sources to read, the store is written afresh.
