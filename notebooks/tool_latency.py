@@ -13,73 +13,13 @@ app = marimo.App(width="medium", app_title="Where does tool time go?")
 with app.setup:
     import json
     import sys
-    import tempfile
-    from datetime import UTC, datetime
     from pathlib import Path
 
     import latency_charts
     import latency_numbers as numbers
     import marimo as mo
+    import notebook_store
     import polars as pl
-
-    import etl
-    from etl import pipeline
-    from etl.errors import StoreMissing
-    from etl.providers.base import Environment
-    from etl.sqlfiles import shipped
-
-
-@app.function
-def example_store(folder):
-    """Path of a store of the example tree that ships with sessionmart, built in ``folder``."""
-    home = Environment(str(shipped("demo", "fixtures/demo")), {}, "linux")
-    db = str(Path(folder) / "demo.duckdb")
-    request = pipeline.Request(db=db, host="demo", environment=home, key=b"demo", version=etl.__version__)
-    return pipeline.load(request, lambda: datetime.now(UTC)).db
-
-
-@app.function
-def opened():
-    """A read-only connection, and why it is one to the example store (None: it is one to the user's)."""
-    try:
-        return etl.connect(), None
-    except StoreMissing as missing:
-        with tempfile.TemporaryDirectory() as folder:  # the open file outlives its name
-            return etl.connect(example_store(folder)), str(missing)
-
-
-@app.function
-def spoken(frame):
-    """The columns that are durations, as ``numbers.spoken`` says them."""
-    durations = [name for name in frame.columns if name.endswith(("_ms", "_ms_no_wait"))]
-    return dict.fromkeys(durations, numbers.spoken)
-
-
-@app.function
-def shown(frame, **options):
-    """A frame as an interactive table; durations are spoken and sort as numbers."""
-    return mo.ui.table(frame, format_mapping=spoken(frame), **{"selection": None, **options})
-
-
-@app.function
-def printed(name, frame):
-    """A frame as text on stdout, durations spoken; nothing where it has no row."""
-    if frame.is_empty():
-        return
-    words = [
-        pl.col(column).map_elements(say, return_dtype=pl.String, skip_nulls=False)
-        for column, say in spoken(frame).items()
-    ]
-    with pl.Config(
-        tbl_rows=-1,
-        tbl_cols=-1,
-        tbl_width_chars=250,
-        fmt_str_lengths=100,
-        tbl_formatting="MARKDOWN",
-        tbl_hide_dataframe_shape=True,
-        tbl_hide_column_data_types=True,
-    ):
-        print(f"{name.replace('_', ' ')}\n\n{frame.with_columns(words)}\n")
 
 
 @app.cell
@@ -91,7 +31,7 @@ def _():
 @app.cell
 def _(again):
     again.value  # a press reads anew: a load replaces the file of the store
-    connection, missing = opened()
+    connection, missing = notebook_store.opened("demo")
     every_call = numbers.credited(connection.sql(numbers.CALLS).pl())
     every_turn = connection.sql(numbers.TURNS).pl()
     every_status = connection.sql(numbers.COVERAGE).pl()
@@ -143,7 +83,7 @@ def _(drawn, tables):
             elif table is None or table.is_empty():
                 parts.append(mo.md(f"*{name.replace('_', ' ').capitalize()}: no call of this choice.*"))
             if table is not None and table.height:
-                parts.append(shown(table))
+                parts.append(notebook_store.shown(table, numbers.spoken))
         return mo.vstack(parts)
 
     return (section,)
@@ -251,7 +191,7 @@ def _(section):
 @app.cell
 def _(slow):
     _columns = ["tool", "latency_ms", "kind", "head", "title", "session_id", "rel_path", "line_no", "call_key"]
-    picked = shown(slow.select(_columns), selection="single", page_size=10)
+    picked = notebook_store.shown(slow.select(_columns), numbers.spoken, selection="single", page_size=10)
     mo.vstack([mo.md("## Slowest calls\n\nChoose one to see all of it."), picked])
     return (picked,)
 
@@ -274,7 +214,7 @@ def _(drawn, missing, tables):
         if missing:
             print(f"example data: {missing}", file=sys.stderr)
         for _name, _table in tables.items():
-            printed(_name, _table.head(20).drop("title", "call_key", strict=False))
+            notebook_store.printed(_name, _table.head(20).drop("title", "call_key", strict=False), numbers.spoken)
         if _file := mo.cli_args().get("summary"):
             _rows = {name: table.to_dicts() for name, table in tables.items()}
             Path(_file).write_text(json.dumps(_rows, indent=1), encoding="utf-8")
