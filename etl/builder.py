@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import duckdb
 
@@ -19,13 +19,17 @@ from etl.sqlfiles import comments, load_sql
 from etl.store import SCHEMA_VERSION, attach_for_writing, quoted, run_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from etl.store import Finding
 
+_T = TypeVar("_T")
 _FOLDERS: Final = ("migrations", "macros", "views")
-#: Loading and resolving: beyond this DuckDB writes to its scratch folder.
-_MEMORY: Final = "176MB"
+#: Loading and resolving, megabytes: beyond this DuckDB writes to its scratch folder. What it cannot write there must
+#: fit: resolving 4 GB of source does; in half of it one step of 1 GB did not.
+_MEMORY: Final = 176
+#: Where a step of resolving or a check ran out of memory it is done again, with so many times as much.
+_MORE_MEMORY: Final = (4, 16)
 #: Threads for what writes nothing into the file: the readers are done by then.
 _THREADS: Final = 2
 #: Tables without the usual place: no row of theirs stands in another one.
@@ -66,7 +70,7 @@ class Builder:
         run = self.connection.execute
         run("set timezone = 'UTC'")
         run("set threads = 1")  # more threads write partial row groups, which are then written again
-        run(f"set memory_limit = '{_MEMORY}'")
+        run(f"set memory_limit = '{_MEMORY}MB'")
         run("set preserve_insertion_order = false")
         run(f"set temp_directory = {quoted(scratch)}")
         attach_for_writing(self.connection, path)
@@ -220,6 +224,26 @@ class Builder:
 
     def resolve(self) -> None:
         """Concludes mart from facts for the sessions that changed, and those related to them."""
+        self._with_memory(self._resolve)
+
+    def _with_memory(self, work: Callable[[], _T]) -> _T:
+        """What work gives, which changes nothing outside the store, in a transaction of its own: done again with more
+        memory where the engine had too little.
+        """
+        run = self.connection.execute
+        self.commit()
+        for times in _MORE_MEMORY:
+            dead_rows = self.dead_rows
+            try:
+                return work()
+            except duckdb.OutOfMemoryException:
+                self.dead_rows = dead_rows
+                run("rollback")
+                run(f"set memory_limit = '{times * _MEMORY}MB'")
+                run("begin")
+        return work()
+
+    def _resolve(self) -> None:
         run = self.connection.execute
         if self.afresh:
             run("insert into changed select distinct session_id from facts.sources where session_id is not null")
@@ -245,7 +269,7 @@ class Builder:
 
     def check(self) -> list[Finding]:
         """What the checks find."""
-        return run_checks(self.connection)
+        return self._with_memory(lambda: run_checks(self.connection))
 
     def providers_of(self, source_ids: Sequence[str]) -> list[str]:
         """The providers of sources, once for each source."""

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from etl import pipeline
+from etl.builder import Builder
 from etl.providers.base import Environment
 from etl.request import Report, Request
 from etl.store import connect
@@ -246,3 +248,26 @@ def test_batches_and_workers_give_the_same_rows(
     load(DEMO, tmp_path / "plain" / "s.duckdb")
     load(DEMO, tmp_path / "other" / "s.duckdb", **how)
     assert_same(tmp_path / "plain" / "s.duckdb", tmp_path / "other" / "s.duckdb")
+
+
+def test_too_little_memory_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that the engine cannot do within the limit is done again with more, and nothing is counted twice."""
+    resolve = Builder._resolve
+    ran_out: list[Exception] = []
+
+    def starved(builder: Builder) -> None:
+        if not ran_out:
+            builder.connection.execute("set memory_limit = '2MB'")
+        try:
+            resolve(builder)
+        except duckdb.OutOfMemoryException as error:
+            ran_out.append(error)
+            raise
+
+    home, full = tmp_path / "home", tmp_path / "full" / "s.duckdb"
+    copy(DEMO, home, files_of(DEMO))
+    load(home, full)
+    monkeypatch.setattr(Builder, "_resolve", starved)
+    load(home, tmp_path / "starved" / "s.duckdb")
+    assert len(ran_out) == 1
+    assert_same(tmp_path / "starved" / "s.duckdb", full)
