@@ -6,6 +6,7 @@ whatever the order of sources or the size of a batch. It imports no database and
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import resource
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from etl import providers
@@ -28,8 +30,6 @@ from etl.tables import Buffers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
 
     from etl.discover import Found
 
@@ -111,9 +111,20 @@ def _extract_batch(found: Sequence[Found], writer: _Writer) -> Extracted:
     finally:
         if collecting:
             gc.enable()
+        _give_back()
     writer.extracted.peak_rss = peak_rss()
     writer.extracted.worker = os.getpid() if parent_process() is not None else 0
     return writer.extracted
+
+
+def _give_back() -> None:
+    """What is freed goes back to the system, where its library can: else a worker grows with the number of its tasks
+    (245 MB after 1 GB of source, 388 MB after 8 GB; with this the peak of the first tasks stays the peak).
+    """
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc has it, others do not
+        trim(0)
 
 
 class _Writer:
