@@ -68,6 +68,16 @@ anti join (
 where s.store_kind <> 'qoder_audit' or (not is_guess(s.store_kind, q.call_id_source)
     and q.session_id in (select session_id from mart.sessions))
 union all
+select q.source_id, 'line ' || q.line_no || ': a call without an id is taken for one of another file'
+from facts.tool_requests q
+join facts.sources s on s.source_id = q.source_id
+join mart.tool_calls c on c.session_id = q.session_id and c.call_key = q.call_key and c.request_fact_id <> q.fact_id
+join facts.tool_requests o on o.session_id = c.session_id and o.fact_id = c.request_fact_id
+anti join mart.tool_calls m on m.session_id = q.session_id and m.request_fact_id = q.fact_id
+anti join mart.copies k on k.source_id = q.source_id and k.line_no = q.line_no and k.child = q.child
+where q.call_id_source = 'synthesised' and starts_with(q.call_key, '~') and store_rank(s.store_kind) < 6
+  and (q.ts, q.digest) is distinct from (o.ts, o.digest)
+union all
 select null, 'mart.dialogue has a row without a fact: ' || m.session_id
 from mart.dialogue m
 anti join facts.dialogue d on d.session_id = m.session_id and d.fact_id = m.fact_id

@@ -59,7 +59,9 @@ with further as (
 select null as source_id, 'calls: ' || a.n || ' in facts, ' || b.n || ' in tool_calls' as detail
 from (
     select count(*) as n from (
-        select distinct q.session_id, q.call_key
+        select distinct q.session_id, q.call_key,
+            -- without an id, a key is that of a line, which two files can share
+            case when q.call_id_source = 'synthesised' and starts_with(q.call_key, '~') then (q.ts, q.digest) end
         from facts.tool_requests q
         anti join mart.copies c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
         where regexp_replace(q.session_id, '/agent-.*$', '') not in (select top from further)

@@ -42,13 +42,15 @@ with calls as (
 requests as (
     select c.call_key, q.source_id, q.line_no, q.child, q.ts, q.session_id
     from calls c
-    join facts.tool_requests q on q.call_key = c.call_key and q.session_id in (c.session_id, c.top)
+    join facts.tool_requests q on q.session_id in (c.session_id, c.top)
+        and case when starts_with(c.call_key, '~') then q.fact_id = c.request_fact_id else q.call_key = c.call_key end
 ),
 results as (
     select c.call_key, r.source_id, r.line_no, r.child, r.ts, r.session_id,
         concat_ws(' ', r.status_raw, r.denial, case when r.is_error then 'error' end, 'exit ' || r.exit_code) as outcome
     from calls c
-    join facts.tool_results r on r.call_key = c.call_key and r.session_id in (c.session_id, c.top)
+    join facts.tool_results r on r.session_id in (c.session_id, c.top)
+        and case when starts_with(c.call_key, '~') then r.fact_id = c.result_fact_id else r.call_key = c.call_key end
 ),
 guesses as (
     select c.call_key, q.source_id, q.line_no, q.child, q.ts, q.session_id, r.line_no as line_to, r.ts as ended

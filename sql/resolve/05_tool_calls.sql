@@ -1,11 +1,28 @@
+-- resolve: rekeyed
+-- needs: touched, copied, facts.tool_requests, facts.sources
+-- about: calls without an id are named by their line and block, which two files of one session can share: the later ones get
+--   #2, #3 and so on. What says the same at the same time is one call.
+create or replace temp table rekeyed as
+select session_id, source_id, call_key, call_key || '#' || n as new_key
+from (
+    select q.session_id, q.source_id, q.call_key,
+        dense_rank() over (partition by q.session_id, q.call_key order by q.ts nulls last, q.digest) as n
+    from facts.tool_requests q
+    join facts.sources s using (source_id)
+    anti join copied c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
+    where q.call_id_source = 'synthesised' and starts_with(q.call_key, '~') and store_rank(s.store_kind) < 6
+      and q.session_id in (select session_id from touched)
+)
+where n > 1;
+
 -- resolve: paired
--- needs: timeline, copied, dead, adopted, members, facts.tool_requests, facts.tool_results, facts.sources
+-- needs: timeline, copied, dead, adopted, members, rekeyed, facts.tool_requests, facts.tool_results, facts.sources
 -- about: each call with its first request and its first result, of the best source that has one. pair_us is taken inside
 --   one source only. A result that stands before its call, or ends before it, times nothing.
 create or replace temp table paired as
 with request as (
-    select q.* replace (coalesce(a.owner, q.session_id) as session_id), t.seq, t.turn_no, s.host, s.rel_path,
-        store_rank(s.store_kind) as request_rank,
+    select q.* replace (coalesce(a.owner, q.session_id) as session_id, coalesce(k.new_key, q.call_key) as call_key),
+        t.seq, t.turn_no, s.host, s.rel_path, store_rank(s.store_kind) as request_rank,
         c.line_no is not null as is_copy, x.line_no is not null as is_dead
     from facts.tool_requests q
     join timeline t on t.what = 'call' and t.session_id = q.session_id and t.fact_id = q.fact_id
@@ -13,18 +30,22 @@ with request as (
     left join copied c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
     left join dead x on x.source_id = q.source_id and x.line_no = q.line_no and x.child = q.child
     left join adopted a on a.session_id = q.session_id and a.call_key = q.call_key
+    left join rekeyed k on k.session_id = q.session_id and k.source_id = q.source_id and k.call_key = q.call_key
     where not is_guess(s.store_kind, q.call_id_source) and q.session_id in (select session_id from members)
     qualify row_number() over (
-        partition by coalesce(a.owner, q.session_id), q.call_key order by is_copy, store_rank(s.store_kind), t.seq
+        partition by coalesce(a.owner, q.session_id), coalesce(k.new_key, q.call_key)
+        order by is_copy, store_rank(s.store_kind), t.seq
     ) = 1
 ),
 results as (
-    select r.* replace (coalesce(a.owner, r.session_id) as session_id), s.rel_path, store_rank(s.store_kind) as rank,
+    select r.* replace (coalesce(a.owner, r.session_id) as session_id, coalesce(k.new_key, r.call_key) as call_key),
+        s.rel_path, store_rank(s.store_kind) as rank,
         count(*) over (partition by r.session_id, r.call_key, r.source_id) as results_here,
         count(distinct (r.digest, r.is_error)) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
     from facts.tool_results r
     join facts.sources s using (source_id)
     left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
+    left join rekeyed k on k.session_id = r.session_id and k.source_id = r.source_id and k.call_key = r.call_key
     where r.session_id in (select session_id from touched)
 )
 select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id, r.fact_id as result_fact_id,
