@@ -35,7 +35,7 @@ class QueueEvidence:
 
     def model(self, message: dict[str, Any]) -> None:
         """Any other message that is no resend."""
-        if message.get("type") in _MODEL_EVENTS:
+        if as_str(message.get("type")) in _MODEL_EVENTS:
             self.saw_model_event = True
         if is_model_content(message):
             self.status = self.is_available = None

@@ -123,7 +123,7 @@ class Turn:
             self.queue.queue(message)
         elif disposition != DUP_UUID:
             self.queue.model(message)
-        kind, delta = message.get("type"), delta_of(message)
+        kind, delta = as_str(message.get("type")), delta_of(message)
         if kind == "result":
             self.count("result_count")
         if delta is not None and delta.kind == "text_delta" and disposition != DUP_UUID:
