@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import Merged
+from etl.grammars.wrappers import INJECTED, INTERRUPTED, text_row
 from etl.shape import as_dict, as_str
 
 if TYPE_CHECKING:
     from etl.grammars.blocks import Part
 
-_INTERRUPTED: Final = "[Request interrupted"
-_COMMAND: Final = re.compile(r"<command-name>\s*(?P<name>[^<]*?)\s*</command-name>", re.DOTALL)
-_COMMAND_ARGS: Final = re.compile(r"<command-args>\s*(?P<args>.*?)\s*</command-args>", re.DOTALL)
-_SHELL: Final = re.compile(r"^\s*<bash-input>(?P<command>.*?)</bash-input>\s*$", re.DOTALL)
-#: Texts that the CLI injects; ``PI_CONVERSATION_JSON=`` is the context of a bridge.
-_INJECTED: Final = (
-    "<local-command-",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<system-reminder>",
-    "<task-notification>",
-    "PI_CONVERSATION_JSON=",
-)
+#: ``PI_CONVERSATION_JSON=`` is the context of a bridge.
+_INJECTED: Final = (*INJECTED, "PI_CONVERSATION_JSON=")
 _HUMAN_ORIGINS: Final = frozenset({"human", "bridge"})
 
 
@@ -40,7 +29,7 @@ class Prompt:
 
     def row(self, part: Part) -> tuple[str, str]:
         """Kind and text of the row of one text block."""
-        return _text_row(part.text, self.kind)
+        return text_row(part.text, self.kind, _INJECTED)
 
     def merged(self, part: Part) -> Merged:
         """The content's leaf stands in the row of what the person typed."""
@@ -52,8 +41,8 @@ def classify(value: dict[str, Any], parts: list[Part], *, is_agent: bool) -> Pro
     neither, then a record that is not meta, no summary and without tool results counts as the person's.
     """
     texts = [part.text for part in parts if part.kind == "text"]
-    if any(text.startswith(_INTERRUPTED) for text in texts):
-        return Prompt("notice", interrupt=next(text for text in texts if text.startswith(_INTERRUPTED)))
+    if any(text.startswith(INTERRUPTED) for text in texts):
+        return Prompt("notice", interrupt=next(text for text in texts if text.startswith(INTERRUPTED)))
     if value.get("isCompactSummary") is True:
         return Prompt("summary")
     human = as_dict(value.get("humanInput"))
@@ -71,26 +60,10 @@ def classify(value: dict[str, Any], parts: list[Part], *, is_agent: bool) -> Pro
 def _by_person(texts: list[str], typed: str | None, mode: Any) -> Prompt:
     if mode == "bash":
         return Prompt("shell", typed)
-    content = _text_row(texts[0], "prompt") if texts else ("prompt", "")
+    content = text_row(texts[0], "prompt", _INJECTED) if texts else ("prompt", "")
     if typed is None:
         return Prompt(content[0])
-    kind, text = _text_row(typed, "prompt")
+    kind, text = text_row(typed, "prompt", _INJECTED)
     if text != typed:
         return Prompt(kind)
     return Prompt("command" if content[0] == "command" and kind == "prompt" else kind, typed)
-
-
-def _text_row(text: str, kind: str) -> tuple[str, str]:
-    """Kind and readable text of one text of a user record: wrappers of commands are unfolded."""
-    if text.startswith(_INTERRUPTED):
-        return "notice", text
-    if kind not in ("prompt", "command", "shell"):
-        return kind, text
-    if text.lstrip().startswith(_INJECTED):
-        return "context", text
-    if shell := _SHELL.match(text):
-        return "shell", f"! {shell['command']}"
-    if command := _COMMAND.search(text) if text.lstrip().startswith("<command-") else None:
-        args = _COMMAND_ARGS.search(text)
-        return "command", f"{command['name']} {args['args'] if args else ''}".strip()
-    return ("prompt" if kind == "command" else kind), text

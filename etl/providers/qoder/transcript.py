@@ -19,13 +19,13 @@ from etl.events import (
     ToolResult,
     TurnMark,
     Unread,
-    UnreadItem,
 )
 from etl.grammars.blocks import Part, locate, project, request, result
+from etl.grammars.chained import Running, is_direct, open_chained, open_record, unread_items
 from etl.providers.qoder.prompts import Prompt, classify
 from etl.providers.qoder.states import BOUNDARIES, SKIPPED, STATES, attachment, system
 from etl.providers.qoder.usage import usage_of
-from etl.shape import as_bool, as_dict, as_float, as_int, as_str, as_text, instant
+from etl.shape import as_bool, as_dict, as_float, as_int, as_str, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Qoder's tool names are already those of the shared vocabulary.
 TOOLS: Final[dict[str, str]] = {}
-#: What each record states about the session; a fact is written where it changes.
-_RUNNING: Final = (("cwd", "cwd"), ("version", "version"), ("gitBranch", "branch"), ("entrypoint", "entrypoint"))
 #: What a user record is in the conversation, by the kind of its rows; any other is an aside.
 _PARTS: Final = {**dict.fromkeys(("prompt", "command", "shell", "objective"), "prompt"), "summary": "summary"}
 
@@ -52,8 +50,7 @@ class Transcript:
 
     def __init__(self, source: Source, session: str) -> None:
         self.source, self.session, self.agent = source, session, source.claim.agent
-        self.running: dict[str, str] = {}
-        self.stated: tuple[Any, ...] = ()
+        self.running = Running()
         self.used: tuple[Any, ...] = ()
         self.turn: str | None = None
         self.objective_seen = False
@@ -70,7 +67,7 @@ class Transcript:
         elif kind in ("system", "attachment"):
             yield from self._chained(record, kind)
         elif kind in STATES:
-            yield self._open(record, kind)
+            yield open_record(self.source, self.session, record, kind)
             if kind != "active-leaf" or self._is_own(value):
                 yield from STATES[kind](value)
         else:
@@ -83,42 +80,14 @@ class Transcript:
         stated = as_text(value.get("sessionId"))
         return stated is None or self.agent is not None or self.source.session_id(stated) == self.session
 
-    def _open(self, record: RecordLike, kind: str, **more: Any) -> RecordOpened:
-        value = record.value
-        ts = instant(value.get("timestamp"))
-        source = None if ts is None else "record"
-        return RecordOpened(
-            record.line_no, record.child, record.raw, value, self.session, kind, ts, source, agent=self.agent, **more
-        )
-
     def _open_chained(self, record: RecordLike, kind: str, role: str | None, **more: Any) -> RecordOpened:
-        opened = self._open(record, kind, **more)
-        value = record.value
-        opened.role, opened.chained = role, True
-        opened.uuid, opened.parent_uuid = as_text(value.get("uuid")), as_text(value.get("parentUuid"))
-        opened.logical_parent_uuid = as_text(value.get("logicalParentUuid"))
-        opened.is_sidechain, opened.is_meta = value.get("isSidechain") is True, value.get("isMeta") is True
-        if "forkedFrom" in value:
-            origin = as_dict(value["forkedFrom"])
-            session = as_text(origin.get("sessionId"))
-            opened.origin_session_id = None if session is None else self.source.session_id(session)
-            opened.origin_uuid = as_text(origin.get("messageUuid"))
-        return opened
+        return open_chained(self.source, self.session, record, kind, role, **more)
 
     def _facts(self, value: dict[str, Any]) -> Iterator[Event]:
-        stated_now = (value.get("cwd"), value.get("version"), value.get("gitBranch"), value.get("entrypoint"))
-        if stated_now == self.stated:  # the usual case: nothing moved
-            return
-        self.stated = stated_now
         if self.is_first:
             self.is_first = False
             yield from self._lineage(value)
-        running = self.running
-        for name, key in _RUNNING:
-            stated = value.get(name)
-            if isinstance(stated, str) and stated and running.get(key) != stated:
-                running[key] = stated
-                yield SessionFact(key, stated)
+        yield from self.running.changed(value)
 
     def _lineage(self, value: dict[str, Any]) -> Iterator[Event]:
         if self.source.claim.parent is not None:
@@ -154,7 +123,7 @@ class Transcript:
             prompt.kind = "context"
         self.objective_seen = self.objective_seen or prompt.kind == "objective"
         key = as_text(value.get("uuid")) or f"~{record.line_no}.{record.child}"
-        counted = None if has_result else "direct_user" if _is_direct(value) else "user"
+        counted = None if has_result else "direct_user" if is_direct(value) else "user"
         part = "result" if has_result else _PARTS.get(prompt.kind, "aside")
         yield self._open_chained(record, "user", "user", part=part, message_key=key, counted=counted)
         yield from self._facts(value)
@@ -163,7 +132,7 @@ class Transcript:
         # no build writes a request into a user record; where one stands it is a call like any other
         yield from (request(part, TOOLS, key) for part in parts if part.kind == "request")
         yield from _results(value, parts)
-        yield from _unread(parts)
+        yield from unread_items(parts)
 
     def _turn_start(self, value: dict[str, Any], prompt: Prompt) -> Iterator[Event]:
         if prompt.kind == "objective":
@@ -203,18 +172,13 @@ class Transcript:
                 yield request(part, TOOLS, key)
             elif part.kind == "result":
                 yield result(part)
-        yield from _unread(parts)
+        yield from unread_items(parts)
         if failed:
             yield SessionEvent("error", as_str(value.get("error")), attrs=_error_attrs(value))
         used = (key, message.get("usage"), stop_reason)
         if not synthetic and used != self.used:  # fragments of one message repeat it
             self.used = used
             yield usage_of(key, model, message.get("usage"), stop_reason)
-
-
-def _is_direct(value: dict[str, Any]) -> bool:
-    flags = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
-    return not any(value.get(flag) is True for flag in flags)
 
 
 def _prompt_rows(prompt: Prompt, parts: list[Part], *, decoded: bool) -> Iterator[Event]:
@@ -271,12 +235,6 @@ def _detail(told: ToolResult, detail: dict[str, Any]) -> None:
     ms = as_float(detail.get("durationMs")) if ms is None else ms
     if ms is not None and 0 <= ms < 1e12:
         told.provider_us = round(ms * 1_000)
-
-
-def _unread(parts: list[Part]) -> Iterator[Event]:
-    for part in parts:
-        if part.kind in ("unknown", "rejected"):
-            yield UnreadItem(part.block, part.item_type, part.kind)
 
 
 def _error_attrs(value: dict[str, Any]) -> dict[str, Any]:
