@@ -48,7 +48,9 @@ _NO_LINE: Final = frozenset({"io", "not_a_file"})
 
 
 class _Seen(NamedTuple):
-    """A record with a uuid: the hash of its bytes, its place and extent, and whether its message was complete."""
+    """A record with a uuid: the hash of its bytes, its place and extent, whether its message was complete, and how it
+    was counted: as what, and with how many thinking blocks.
+    """
 
     raw_hash: int
     line_no: int
@@ -56,6 +58,8 @@ class _Seen(NamedTuple):
     offset: int
     length: int
     complete: bool
+    counted: str | None
+    thinking: int
 
 
 @dataclass(slots=True)
@@ -216,7 +220,9 @@ class Fold:
         offset, length = self._extent()
         if event.child or len(event.raw) != length:  # a part of a line cannot be read again by itself
             length = 0
-        self._seen[slot] = _Seen(raw_hash, event.line_no, event.child, offset, length, event.closes_message)
+        counts = (event.counted, _thinking(blocks))
+        extent = (event.line_no, event.child, offset, length)
+        self._seen[slot] = _Seen(raw_hash, *extent, event.closes_message, *counts)
         return False
 
     def _resent(self, event: RecordOpened) -> bool:
@@ -246,6 +252,7 @@ class Fold:
         if wins:
             self.rows.merge(there, here, "resend")
             self._forget(event, there[:2])
+            self._discount(earlier)
         else:
             self.rows.merge(here, there, "resend")
         return wins
@@ -264,9 +271,14 @@ class Fold:
         elif event.counted is not None:
             self.users += 1
             self.direct_users += event.counted == "direct_user"
-        for block in blocks:
-            if block.block_type in _THINKING:
-                self.thinking += 1
+        self.thinking += _thinking(blocks)
+
+    def _discount(self, replaced: _Seen) -> None:
+        """A record in whose place another stands counts no more (an assistant's is told by its message)."""
+        if replaced.counted in ("user", "direct_user"):
+            self.users -= 1
+            self.direct_users -= replaced.counted == "direct_user"
+        self.thinking -= replaced.thinking
 
     def _unread(self, event: Unread) -> None:
         self._shut()
@@ -350,3 +362,7 @@ class Fold:
         self.census.count("item", event.disposition, event.item_type, at.line_no)
         place = (at.line_no, at.child, event.block)
         self.rows.reject(place, self._extent(), "invalid_shape", event.item_type, recovered=True)
+
+
+def _thinking(blocks: list[ContentBlock]) -> int:
+    return sum(block.block_type in _THINKING for block in blocks)

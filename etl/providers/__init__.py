@@ -15,6 +15,7 @@ from etl.errors import UsageError
 from etl.providers.base import Provider
 
 _BUILT_IN: Final[dict[str, str]] = {
+    "claude_code": "etl.providers.claude_code",
     "muse": "etl.providers.muse",
     "qoder": "etl.providers.qoder",
     "qoder_bridge": "etl.providers.qoder_bridge",

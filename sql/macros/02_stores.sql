@@ -17,3 +17,15 @@ end;
 -- macro: is_guess
 -- about: a request of the audit trail without a call id: evidence for a call that another store shows, no call of its own
 create macro is_guess(store_kind, call_id_source) as store_kind = 'qoder_audit' and call_id_source = 'synthesised';
+
+-- macro: is_global_id
+-- about: is a record of that id the same record in every session of its provider and realm? An id of 32 characters or more
+--   is; Claude Code's always are (they are UUIDs, kept by resume, fork and compaction); shorter ones of other providers say
+--   so only where a session names its origin
+create macro is_global_id(session_id, id) as length(id) >= 32 or starts_with(session_id, 'claude_code:');
+
+-- macro: is_response_id
+-- about: is the key of a model call the service's id of its response, which no two responses share, whatever session tells of
+--   it? Claude Code's are message ids (msg_ and 24 characters; gateways write ids of their own)
+create macro is_response_id(session_id, request_key) as
+    starts_with(session_id, 'claude_code:') and length(request_key) >= 20 and not starts_with(request_key, '~');

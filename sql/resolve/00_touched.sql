@@ -1,8 +1,8 @@
 -- resolve: touched
--- needs: facts.records, facts.session_facts, mart.copies, mart.conflicts, mart.session_links, changed
+-- needs: facts.records, facts.session_facts, facts.model_calls, mart.copies, mart.conflicts, mart.session_links, changed
 -- about: the sessions to resolve. The loader makes the table `changed(session_id)` first: the sessions of every source whose
 --   rows or state differ from before. A session is concluded together with those it is related to (copies, parents and
---   sub-agents, forks, continuations, process runs, the same record in both), in both directions: a new earlier copy moves
+--   sub-agents, forks, continuations, process runs, the same record or response in both), in both directions: a new earlier copy moves
 --   ownership. What the store says of relations before this load counts too: whose owner went away must be concluded anew.
 --   No row of mart becomes a row of mart by that.
 create or replace temp table related as
@@ -40,8 +40,18 @@ with recursive closure as (
             select session_id, native_uuid, ts
             from facts.records
             anti join changed using (session_id)
-            where length(native_uuid) >= 32  -- shorter ids are told by a session's word alone, which is in `related`
+            where is_global_id(session_id, native_uuid)  -- others are told by a session's word alone, which is in `related`
         ) o on o.native_uuid = m.native_uuid and o.ts is not distinct from m.ts
+        union all
+        select o.session_id
+        from closure c
+        join facts.model_calls m on m.session_id = c.session_id
+        join (
+            select distinct session_id, request_key
+            from facts.model_calls
+            anti join changed using (session_id)
+            where is_response_id(session_id, request_key)
+        ) o on o.request_key = m.request_key
     )
 )
 select distinct session_id from closure;

@@ -100,15 +100,14 @@ where round = (select max(round) from jump);
 
 -- resolve: shared
 -- needs: suspects, identities, labels, facts.records
--- about: records that share an identity, with the owner of it. An id of 32 characters or more is the same record in every
---   session of its world (provider and realm) when the times agree too; shorter ones say so only where a session names its
---   origin. The owner is what was copied from nowhere, then the earliest; copies keep the time of their original, so it is next
+-- about: records that share an identity, with the owner of it. A global id is the same record in every session of its world
+--   (provider and realm) when the times agree too; others say so only where a session names its origin. The owner is what was copied from nowhere, then the earliest; copies keep the time of their original, so it is next
 --   the record of the session that began to say things of its own first, then of the better store, then by path, line
 --   and child.
 create or replace temp table shared as
 with members as (
     select s.*, l.label, l.is_origin_loaded,
-        case when length(e.native_uuid) >= 32 then e.world else e.session_id end || ' ' || e.native_uuid as class
+        case when is_global_id(e.session_id, e.native_uuid) then e.world else e.session_id end || ' ' || e.native_uuid as class
     from suspects s
     join identities i on i.session_id = s.session_id and i.native_uuid = s.native_uuid
     join labels l on l.identity = i.identity

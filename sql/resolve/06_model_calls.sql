@@ -54,8 +54,28 @@ select * from by_id
 union all
 select * from by_time;
 
+-- resolve: retold
+-- needs: facts.model_calls, facts.sources, copied, touched
+-- about: responses that a session tells again although another had them, in records of its own: a side question is answered by an
+--   agent whose file begins with a replay of its parent's messages, under other record ids. The session itself counts before
+--   its agents, then the earliest.
+create or replace temp table retold as
+select session_id, request_key
+from (
+    select m.session_id, m.request_key, row_number() over (
+            partition by split_part(m.session_id, ':', 1), m.request_key
+            order by contains(m.session_id, '/agent-'), min(m.ts) nulls last, min(s.rel_path), m.session_id
+        ) as n
+    from facts.model_calls m
+    join facts.sources s on s.source_id = m.source_id
+    anti join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
+    where m.session_id in (select session_id from touched) and is_response_id(m.session_id, m.request_key)
+    group by m.session_id, m.request_key
+)
+where n > 1;
+
 -- resolve: mart.model_calls
--- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests
+-- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests, retold
 -- about: one row per model call; it is dead when all that states it is. Of several snapshots the one with most output
 --   tokens wins, then the last; what else they state is the last that the best source states, credits among it. Of several
 --   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one states
@@ -77,7 +97,7 @@ placed as (
             coalesce(y.into_session, m.session_id) as session_id, coalesce(y.into_key, m.request_key) as request_key
         ),
         t.turn_no,
-        c.line_no is not null or (u.source_id is not null and m.rank < 5)
+        c.line_no is not null or w.request_key is not null or (u.source_id is not null and m.rank < 5)
             or (y.into_key is null and m.rank >= 5 and m.has_transcript and m.usage_status <> 'reported') as is_copy,
         x.line_no is not null as is_dead,
         row_number() over (partition by m.session_id order by m.ts nulls first, m.rel_path, m.line_no, m.child, m.fact_id)
@@ -93,6 +113,7 @@ placed as (
     left join copied c on c.source_id = m.source_id and c.line_no = m.line_no and c.child = m.child
     left join dead x on x.source_id = m.source_id and x.line_no = m.line_no and x.child = m.child
     left join unelected u on u.session_id = m.session_id and u.source_id = m.source_id
+    left join retold w on w.session_id = m.session_id and w.request_key = m.request_key
     left join same_requests y on y.session_id = m.session_id and y.request_key = m.request_key and m.rank >= 5
 ),
 best as (
