@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from etl.events import Event
     from etl.grammars.blocks import Part
-    from etl.providers.base import RecordLike, Source
+    from etl.sources import RecordLike, Source
 
 #: What each record states about the session, and the key of the fact.
 _RUNNING: Final = (("cwd", "cwd"), ("version", "version"), ("gitBranch", "branch"), ("entrypoint", "entrypoint"))

@@ -36,9 +36,7 @@ def results(value: dict[str, Any], parts: list[Part]) -> Iterator[Event]:
     extra = value.get("toolUseResult") if len(found) == 1 else None
     for part in found:
         told = result(part)
-        if "is_error" not in as_dict(
-            part.item
-        ):  # false is the API's default; 2.1.332 always writes it
+        if "is_error" not in as_dict(part.item):  # false is the API's default; 2.1.332 always writes it
             told.is_error = False
         detail = as_dict(extra)
         _judge(told, detail, as_str(extra))
