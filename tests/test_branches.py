@@ -50,7 +50,7 @@ Line = Node | Leaf
 def tables() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(":memory:") as connection:
         connection.execute("set timezone = 'UTC'")
-        for item in load_sql("migrations"):
+        for item in (*load_sql("migrations"), *load_sql("macros")):
             connection.execute(item.sql)
         connection.execute("create temp table changed (session_id varchar)")
         connection.execute("insert into changed values ('s')")
