@@ -27,7 +27,8 @@ class RecordOpened:
     ``facts.records`` and give a session its start and end; ``part`` says what they are in the conversation: ``prompt``,
     ``answer``, ``result`` (of calls), ``summary`` (of a compaction, and its boundary) or ``aside``. ``counted`` is what
     ``source_summary`` counts the record as: ``user`` (role user without a tool result), ``direct_user`` (such a record
-    and neither injected, a summary nor a side chain), ``assistant``, or None. ``closes_message`` is a stop reason that
+    and neither injected, a summary nor a side chain), ``direct`` (the word that a user record beside it was typed),
+    ``assistant``, or None. ``closes_message`` is a stop reason that
     is not null: the message is complete.
 
     A line may hold several records (a frame): each is opened, with its own ``child``. ``sequence`` is the place in the

@@ -269,15 +269,15 @@ class Fold:
         if event.counted == "assistant":
             self.assistant_keys.add((event.session_id, event.group_key or event.message_key or ""))
         elif event.counted is not None:
-            self.users += 1
-            self.direct_users += event.counted == "direct_user"
+            self.users += event.counted != "direct"
+            self.direct_users += event.counted != "user"
         self.thinking += _thinking(blocks)
 
     def _discount(self, replaced: _Seen) -> None:
         """A record in whose place another stands counts no more (an assistant's is told by its message)."""
-        if replaced.counted in ("user", "direct_user"):
-            self.users -= 1
-            self.direct_users -= replaced.counted == "direct_user"
+        if replaced.counted in ("user", "direct_user", "direct"):
+            self.users -= replaced.counted != "direct"
+            self.direct_users -= replaced.counted != "user"
         self.thinking -= replaced.thinking
 
     def _unread(self, event: Unread) -> None:

@@ -16,6 +16,7 @@ from etl.providers.base import Provider
 
 _BUILT_IN: Final[dict[str, str]] = {
     "claude_code": "etl.providers.claude_code",
+    "codex": "etl.providers.codex",
     "muse": "etl.providers.muse",
     "qoder": "etl.providers.qoder",
     "qoder_bridge": "etl.providers.qoder_bridge",

@@ -69,6 +69,7 @@ with copied_from as (
     from facts.records r
     join facts.sources s using (source_id)
     where r.origin_session_id <> r.session_id and r.session_id in (select session_id from touched)
+      and r.session_id not in (select session_id from spawned)  -- an agent's context may be a copy of its parent's
     group by r.session_id
 ),
 told as (

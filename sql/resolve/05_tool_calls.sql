@@ -56,7 +56,8 @@ select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id,
     q.source_id = r.source_id as is_one_source,
     r.result_bytes, r.is_error, r.exit_code, r.status_raw, r.denial, r.provider_us, r.images,
     r.results_here, r.digests_here, r.rank as result_rank, q.request_rank,
-    case when q.source_id = r.source_id and r.ts >= q.ts then epoch_us(r.ts) - epoch_us(q.ts) end as pair_us,
+    case when q.source_id = r.source_id and (q.line_no, q.child) <> (r.line_no, r.child) and r.ts >= q.ts
+        then epoch_us(r.ts) - epoch_us(q.ts) end as pair_us,
     case
         when q.source_id = r.source_id and r.ts < q.ts and (r.line_no, r.child) < (q.line_no, q.child) then 'result_before_call'
         when q.source_id = r.source_id and r.ts < q.ts then 'clock_step'
