@@ -26,7 +26,8 @@ _DIALOGUE: Final = """
     where session_id = $1 order by m.seq
 """
 _CALLS: Final = """
-    select c.call_key as native_call_id, c.name, c.status, c.is_error, c.latency_us / 1000 as latency_ms,
+    select c.call_key as native_call_id, c.name, c.status, c.is_error, c.exit_code, c.parent_call_key,
+        c.latency_us / 1000 as latency_ms,
         c.latency_source, c.pair_us / 1000 as pair_ms, c.branch, c.is_copy,
         regexp_replace(c.child_session_id, '^.*[/:]', '') as child_session
     from mart.tool_calls c where session_id = $1 order by c.seq

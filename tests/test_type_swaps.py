@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ODD: Final[tuple[Any, ...]] = ([["x"]], {"x": {}}, None, True, -7, 1e300, "x")
 #: Fields whose texts name kinds of records and of what they hold.
 NAMING: Final = frozenset({"type", "label", "kind", "subtype", "event", "status"})
-PROVIDERS: Final = ("claude_code", "muse", "qoder", "qoder_bridge")
+PROVIDERS: Final = ("claude_code", "codex", "muse", "qoder", "qoder_bridge")
 
 
 def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -157,7 +157,7 @@ def items(content: Any, pointer: str) -> tuple[list[Text], int, list[UnreadItem]
         if isinstance(item, str):
             texts.append((block, item, place))
             continue
-        kind = item.get("type") if isinstance(item, dict) else None
+        kind = as_str(item.get("type")) if isinstance(item, dict) else None
         name = "refusal" if kind == "refusal" else "text"
         if kind in _TEXTS or kind == "refusal":
             leaf = item.get(name)
@@ -167,7 +167,7 @@ def items(content: Any, pointer: str) -> tuple[list[Text], int, list[UnreadItem]
                 unread.append(UnreadItem(block, f"{kind} without text", "rejected"))
         elif kind in _PICTURES:
             pictures += 1
-        elif isinstance(kind, str):
+        elif kind is not None:
             unread.append(UnreadItem(block, kind, "unknown"))
         else:
             unread.append(UnreadItem(block, "(no type)", "rejected"))
