@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from etl.providers.base import Claim, Source
+from etl.providers.claude_code.states import SKIPPED as CLAUDE_SKIPPED
+from etl.providers.codex.shapes import SKIPPED as CODEX_SKIPPED
 from etl.providers.muse.log import _Stream
 from etl.providers.muse.vocabulary import NOTED
 from etl.providers.muse.vocabulary import SKIPPED as MUSE_SKIPPED
@@ -61,3 +63,10 @@ def test_every_known_record_of_muse_stands_in_its_page() -> None:
     read = _Stream(Source("muse", "h", "p", Claim("muse_log", "jsonl", "s")), "muse:s", is_child=False).handlers
     names = {name.removeprefix("runtime.session/") for name in {*read, *NOTED, *MUSE_SKIPPED}}
     assert {name for name in names if f"`{name}`" not in page} == set()
+
+
+def test_every_skipped_record_of_claude_code_and_codex_stands_in_their_pages() -> None:
+    page = (DOCS / "providers.md").read_text(encoding="utf-8")
+    claude, codex = page.partition("## codex")[0], page.partition("## codex")[2].partition("## qoder")[0]
+    assert {kind for kind in CLAUDE_SKIPPED if f"`{kind}`" not in claude} == set()
+    assert {kind for kind in CODEX_SKIPPED if f"`{kind}`" not in codex} == set()

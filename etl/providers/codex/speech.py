@@ -78,6 +78,7 @@ class Speech:
             if found is not None:
                 yield Merged(0, found[0], "resend", (held.opened.line_no, held.opened.child))
                 self.held.remove(held)
+                held.pictures = max(held.pictures, pictures)
                 yield from self._release(held, found[0])
                 return
         if wanted:
