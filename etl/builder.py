@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 import duckdb
 
 from etl.errors import StoreError
+from etl.prices import TABLES as PRICE_TABLES
+from etl.prices import fill, read_price_list
 from etl.schema import TABLES
 from etl.sqlfiles import comments, load_sql
-from etl.store import SCHEMA_VERSION, attach_for_writing, quoted, run_checks
+from etl.store import SCHEMA_VERSION, attach_for_writing, inspect, quoted, run_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from etl.prices import PriceList
     from etl.store import Finding
 
 _T = TypeVar("_T")
@@ -59,10 +62,13 @@ class Builder:
 
     ``published`` is the store as it stands, None for a first load. ``afresh`` chooses the way. Steps in order:
     :meth:`replace`, :meth:`add` as often as parts come, :meth:`restore_failed`, :meth:`resolve`, :meth:`check`,
-    :meth:`log`, :meth:`finish`.
+    :meth:`log`, :meth:`finish`. ``prices`` is the price table that a store written afresh is costed by; None: the one
+    of the published store, else the shipped one. A copy keeps its own.
     """
 
-    def __init__(self, path: str, scratch: str, published: str | None, *, afresh: bool) -> None:
+    def __init__(
+        self, path: str, scratch: str, published: str | None, *, afresh: bool, prices: PriceList | None = None
+    ) -> None:
         self.path, self.published, self.afresh = path, published, afresh or published is None
         if not self.afresh and published is not None:
             _copy(published, path)
@@ -79,6 +85,8 @@ class Builder:
             self._define()
         if published is not None:
             run(f"attach {quoted(published)} as old (read_only)")
+        if self.afresh:
+            self._fill_prices(published, prices)
         run("create temp table changed (session_id varchar)")
         run("create temp table replaced (source_id varchar)")
         run("create temp table first_loads (source_id varchar, load_id varchar)")
@@ -92,6 +100,13 @@ class Builder:
         for statement in comments(objects):
             self.connection.execute(statement)
         self.connection.execute("commit")
+
+    def _fill_prices(self, published: str | None, prices: PriceList | None) -> None:
+        if prices is None and published is not None and inspect(published).prices is not None:
+            for table in PRICE_TABLES:
+                self.connection.execute(f"insert into mart.{table} by name select * from old.mart.{table}")
+        else:
+            fill(self.connection, prices or read_price_list())
 
     def __enter__(self) -> Self:
         return self

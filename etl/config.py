@@ -29,6 +29,11 @@ def state_path() -> str:
     return str(user_state_path(_APP))
 
 
+def price_folder() -> str:
+    """The folder of the user's own price table, which loads prefer to the shipped one when it exists."""
+    return str(user_data_path(_APP) / "prices")
+
+
 def fingerprint_key() -> bytes:
     """The user's key for fingerprints of masked secrets; made on first use (0600). Sharing the file between hosts makes
     their fingerprints comparable.

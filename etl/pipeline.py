@@ -27,6 +27,7 @@ from etl.extract import Extracted, extract, failed_source, peak_rss
 from etl.ledger import UNREAD, Ledger, Plan, plan, tasks_of
 from etl.lock import store_lock
 from etl.mask import MASK_VERSION, mask_text
+from etl.prices import read_price_list
 from etl.request import Report, Request, Stopwatch
 from etl.schema import PARSER_VERSION
 from etl.statelog import append
@@ -91,10 +92,14 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
         todo = _plan(request, ledger, report)
         watch.lap("discover")
         narrate(f"{report.sources_seen} files found, {len(todo.read)} to read")
-        if known is not None and todo.is_empty:
+        prices = read_price_list(request.prices)
+        is_repriced = known is not None and known.prices != prices.digest
+        if known is not None and todo.is_empty and not is_repriced:
             report.state = "unchanged"
         else:
-            afresh = known is None or request.full or _is_worn(known, ledger, todo, report)
+            if is_repriced:
+                narrate(f"another price table ({prices.source} {prices.version}): every cost is computed anew")
+            afresh = known is None or request.full or is_repriced or _is_worn(known, ledger, todo, report)
             with _run_folder(db) as folder:
                 copied = None if afresh else ledger.bytes_per_row
                 afresh = _load(request, report, todo, known, folder, watch, clock, copied=copied)
@@ -195,7 +200,8 @@ def _load(
     built = os.path.join(folder, "store.duckdb")
     try:
         published = None if known is None else report.db
-        with Builder(built, scratch_folder(folder), published, afresh=afresh) as builder:
+        prices = read_price_list(request.prices)
+        with Builder(built, scratch_folder(folder), published, afresh=afresh, prices=prices) as builder:
             builder.replace([item.source.source_id for item in todo.read])
             builder.set_state(todo.gone, "gone")
             builder.set_state(todo.suspicious, "suspicious")

@@ -20,7 +20,8 @@ class Request:
 
     ``state`` is the folder of ledgers and of the state log; without one every load reads everything. ``jobs``
     is the number of worker processes, 1 for none.
-    ``full`` reads everything again. ``task_bytes`` and ``flush_bytes`` set the size of tasks and parts (tests).
+    ``full`` reads everything again. ``prices`` is the folder of the price table, None for the shipped one.
+    ``task_bytes`` and ``flush_bytes`` set the size of tasks and parts (tests).
     """
 
     db: str
@@ -33,6 +34,7 @@ class Request:
     roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     jobs: int = 1
     full: bool = False
+    prices: str | None = None
     task_bytes: int | None = None
     flush_bytes: int | None = None
 

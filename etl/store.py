@@ -107,12 +107,15 @@ def refuse_stale_wal(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store says of itself: its id, the load that published it, rows in use and rows left over."""
+    """What a store says of itself: its id, the load that published it, rows in use and rows left over, and the digest
+    of the price table it was costed by (None: by none).
+    """
 
     store_id: str
     last_load_id: str
     live_rows: int
     dead_rows: int
+    prices: str | None = None
 
     @property
     def dead_share(self) -> float:
@@ -131,12 +134,21 @@ def inspect(path: str) -> StoreInfo:
             ).fetchone()
         except duckdb.Error as error:
             raise NotAStore(f"{path} is not a sessionmart store") from error
+        prices = _price_digest(connection)
     if row is None:
         raise NotAStore(f"{path} is not a sessionmart store")
     store_id, last_load_id, schema_version, version, dead_rows, live_rows = row
     if schema_version > SCHEMA_VERSION:
         raise StoreTooNew(f"{path} was written by sessionmart {version}: please upgrade")
-    return StoreInfo(store_id, last_load_id, int(live_rows or 0), dead_rows or 0)
+    return StoreInfo(store_id, last_load_id, int(live_rows or 0), dead_rows or 0, prices)
+
+
+def _price_digest(connection: duckdb.DuckDBPyConnection) -> str | None:
+    try:
+        row = connection.execute("select digest from mart.price_list").fetchone()
+    except duckdb.CatalogException:  # written before there were prices
+        return None
+    return row[0] if row else None
 
 
 @contextmanager

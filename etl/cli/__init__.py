@@ -14,6 +14,7 @@ import click
 from etl.cli.explain import explain
 from etl.cli.inspect import doctor, status, verify
 from etl.cli.load import demo, load
+from etl.cli.prices import prices
 from etl.cli.read import check, providers, report, schema, show, sql
 from etl.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, SessionmartError
 
@@ -41,7 +42,7 @@ def main() -> None:
     """
 
 
-for _command in (load, report, sql, show, explain, status, check, verify, providers, doctor, schema, demo):
+for _command in (load, report, sql, show, explain, status, check, verify, providers, prices, doctor, schema, demo):
     main.add_command(_command)
 
 

@@ -62,7 +62,7 @@ def _request(
 ) -> Request:
     import etl
     from etl import providers
-    from etl.config import fingerprint_key, state_path
+    from etl.config import fingerprint_key, price_folder, state_path
     from etl.providers.base import Environment
     from etl.request import Request
 
@@ -81,6 +81,7 @@ def _request(
         roots=named_roots(roots),
         jobs=jobs or os.cpu_count() or 1,
         full=full,
+        prices=price_folder() if os.path.lexists(price_folder()) else None,
     )
 
 

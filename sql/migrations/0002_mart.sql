@@ -101,7 +101,7 @@ create table mart.conflicts (
 --   raw_envelopes: rows that show transport JSON
 --   input_tokens: input tokens, cached ones included
 --   output_tokens: output tokens, reasoning included
---   cost_usd: cost in USD
+--   cost_usd: cost in USD of the calls whose cost is known, NULL where none is
 --   credits: credits charged
 --   hosts: machines whose files hold it
 --   sources: files that hold it
@@ -343,9 +343,9 @@ create table mart.tool_calls (
 --   snapshots_merged: usage snapshots of the call
 --   branch: live, or dead (rewound, replaced)
 --   is_copy: a copy whose owner is in the store
---   cost_usd: cost in USD
+--   cost_usd: cost in USD, NULL where it is not known
 --   cost_basis: reported, listed, credits, subscription or unknown
---   price_id: row of the price table
+--   price_id: row of the price table that the listed cost is computed by
 create table mart.model_calls (
     session_id varchar,
     request_key varchar,

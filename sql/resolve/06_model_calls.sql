@@ -75,12 +75,15 @@ from (
 where n > 1;
 
 -- resolve: mart.model_calls
--- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests, retold
+-- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests, retold, priced_models
 -- about: one row per model call; it is dead when all that states it is. Of several snapshots the one with most output
 --   tokens wins, then the last; what else they state is the last that the best source states, credits among it. Of several
 --   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one states
 --   any (a total that is cumulative). A call that a run log tells of beside a transcript counts once; one that only the log
 --   tells of counts where it reports tokens (of a model that the user brought), else the transcript is the record.
+--   Cost: what the log states; else, where no credits were charged and tokens are reported, what the price table lists for
+--   the model at the time of the call (without a time only a price that never changed will do) and for its input tokens (a
+--   total over a session says nothing of a higher tier: each call chooses its own); else unknown, and NULL.
 delete from mart.model_calls where session_id in (select session_id from touched);
 
 insert into mart.model_calls
@@ -144,12 +147,27 @@ best as (
         rows between unbounded preceding and unbounded following
     )
 )
-select session_id, request_key, last_turn, last_message, grain, owner, last_model, last_alias, input_tokens, output_tokens,
+select b.session_id, request_key, last_turn, last_message, grain, owner, last_model, last_alias, input_tokens, output_tokens,
     cache_read_tokens, cache_creation_5m_tokens, cache_creation_1h_tokens, reasoning_tokens, total_tokens, usage_status,
     last_credits, last_original, cost_usd_reported, last_ratio, last_window, last_duration, first_token_us, last_stop,
-    last_ts, snapshots, case when all_dead then 'dead' else 'live' end, is_copy, cost_usd_reported,
-    case when cost_usd_reported is not null then 'reported' when last_credits is not null then 'credits' else 'unknown' end,
-    null
-from best
-where nth = 1 and is_copy = has_own
-order by session_id, place;
+    last_ts, snapshots, case when all_dead then 'dead' else 'live' end, is_copy, coalesce(cost_usd_reported, listed),
+    case when cost_usd_reported is not null then 'reported' when last_credits is not null then 'credits'
+        when listed is not null then 'listed' else 'unknown' end,
+    case when listed is not null then price_id end
+from (
+    select b.*, p.price_id,
+        listed_cost(
+            b.input_tokens, b.output_tokens, b.cache_read_tokens, b.cache_creation_5m_tokens, b.cache_creation_1h_tokens,
+            p.input_usd, p.output_usd, p.cache_read_usd, p.cache_write_5m_usd, p.cache_write_1h_usd
+        ) as listed
+    from (select * from best where nth = 1 and is_copy = has_own) b
+    left join priced_models p on p.stated = b.last_model
+        and b.usage_status = 'reported' and b.cost_usd_reported is null and b.last_credits is null
+        and b.last_alias is not true
+        and (p.starts is null or b.last_ts >= p.starts) and (p.ends is null or b.last_ts < p.ends)
+        and (p.time_from is null or (b.last_ts at time zone 'UTC')::time >= p.time_from)
+        and (p.time_until is null or (b.last_ts at time zone 'UTC')::time < p.time_until)
+        and (p.input_above is null or (b.input_tokens > p.input_above and b.grain <> 'session'))
+        and (p.input_up_to is null or b.input_tokens <= p.input_up_to)
+) b
+order by b.session_id, place;

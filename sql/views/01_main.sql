@@ -40,7 +40,7 @@
 --   raw_envelopes: rows that show transport JSON
 --   input_tokens: input tokens, cached ones included
 --   output_tokens: output tokens, reasoning included
---   cost_usd: cost in USD
+--   cost_usd: cost in USD of the calls whose cost is known, NULL where none is
 --   credits: credits charged
 --   hosts: machines whose files hold it
 --   sources: files that hold it
@@ -241,8 +241,9 @@ where not c.is_copy and c.latency_us is not null;
 --   usage_status: reported, suppressed (zero by policy), absent or placeholder
 --   credits: credits charged
 --   original_credits: credits before discounts
---   cost_usd: cost in USD
+--   cost_usd: cost in USD, NULL where it is not known
 --   cost_basis: reported, listed, credits, subscription or unknown
+--   price_id: row of the view prices that the listed cost is computed by
 --   context_ratio: share of the context window in use
 --   context_window: tokens of the context window
 --   duration_ms: duration, milliseconds
@@ -255,7 +256,7 @@ create view main.model_calls as
 select s.provider, s.realm, s.project, m.session_id, m.turn_no, m.request_key, m.message_key, m.grain, m.owner, m.model, m.model_is_alias,
     m.input_tokens, m.output_tokens, m.cache_read_tokens, m.cache_creation_5m_tokens, m.cache_creation_1h_tokens,
     m.reasoning_tokens, m.total_tokens, m.usage_status, m.credits, m.original_credits, m.cost_usd, m.cost_basis,
-    m.context_ratio, m.context_window, m.duration_us / 1000.0 as duration_ms, m.first_token_us / 1000.0 as first_token_ms,
+    m.price_id, m.context_ratio, m.context_window, m.duration_us / 1000.0 as duration_ms, m.first_token_us / 1000.0 as first_token_ms,
     m.stop_reason, m.ts, m.snapshots_merged, m.branch
 from mart.model_calls m
 join mart.sessions s using (session_id)
@@ -683,3 +684,47 @@ select count(*) as sessions, coalesce(try_cast(sum(prompts) as bigint), 0) as pr
     coalesce(try_cast(sum(unknown_items) as bigint), 0) as unknown_items, coalesce(try_cast(sum(rejected_lines) as bigint), 0) as rejected_lines,
     coalesce(try_cast(sum(raw_envelopes) as bigint), 0) as raw_envelopes
 from latest, calls;
+
+-- object: main.prices
+-- kind: view
+-- grain: one row per model, span of days, part of a day and tier of input tokens
+-- about: What a million tokens cost, by the price table that the store was costed by.
+-- columns:
+--   price_id: name of the row, in mart.model_calls too
+--   provider: who charges it
+--   model: provider/model
+--   effective_from: first day (UTC), NULL since ever
+--   effective_until: day (UTC) on which it no longer holds, NULL open
+--   time_from: start of the part of the day (UTC), NULL all day
+--   time_until: end of the part of the day (UTC), NULL midnight
+--   input_above: holds for calls of more input tokens than this, NULL from none
+--   input_up_to: holds for calls of at most so many input tokens, NULL without end
+--   input_usd: a million uncached input tokens
+--   output_usd: a million output tokens, reasoning included
+--   cache_read_usd: a million input tokens read from cache
+--   cache_write_5m_usd: a million input tokens written to the 5-minute cache
+--   cache_write_1h_usd: a million input tokens written to the 1-hour cache
+--   assumed: which cache prices the data does not state, NULL none
+create view main.prices as
+select * from mart.prices;
+
+-- object: main.unpriced_models
+-- kind: view
+-- grain: one row per provider and model
+-- about: Models whose calls report tokens and cost nobody knows what: the price table does not have them, or has no price
+--   for a kind of token or a time that they need. Tiers and aliases among them are no models.
+-- columns:
+--   provider: name of the provider
+--   model: model as the log names it
+--   calls: calls without a cost
+--   input_tokens: their input tokens, cached ones included
+--   output_tokens: their output tokens, reasoning included
+create view main.unpriced_models as
+select s.provider, m.model, count(*) as calls, try_cast(sum(m.input_tokens) as bigint) as input_tokens,
+    try_cast(sum(m.output_tokens) as bigint) as output_tokens
+from mart.model_calls m
+join mart.sessions s using (session_id)
+where not m.is_copy and m.cost_basis = 'unknown' and m.usage_status = 'reported'
+  and m.input_tokens is not null and m.output_tokens is not null
+group by s.provider, m.model
+order by calls desc, s.provider, m.model;
