@@ -38,8 +38,8 @@ class Thought:
 @dataclass(slots=True)
 class Run:
     """What the log said of one run so far. ``asked`` is its prompt and where it stands, ``attributed`` the attributions
-    of usage, ``completed`` how many model calls were stated; ``summaries`` are the places of reasoning summaries by
-    message and by response.
+    of usage, ``completed`` the tokens of the model calls that were stated; ``summaries`` are the places of reasoning
+    summaries by message and by response.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Run:
     response: str | None = None
     error_class: str | None = None
     timed_out: bool = False
-    completed: int = 0
+    completed: list[tuple[int | None, int | None]] = field(default_factory=list)
     attributed: list[tuple[RecordOpened, ModelCall]] = field(default_factory=list)
     thoughts: dict[str, Thought] = field(default_factory=dict)
     summaries: dict[str, tuple[int, int]] = field(default_factory=dict)

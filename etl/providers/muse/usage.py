@@ -63,7 +63,7 @@ class Usage:
         call.model = run.model or model_name(body.get("model")) or self.turns.model
         call.stop_reason = as_text(body.get("finish_reason"))
         call.duration_us = microseconds(body.get("duration_ms"))
-        run.completed += 1
+        run.completed.append((call.input_tokens, call.output_tokens))
         yield entry.opened(message_key=run.response)
         yield from self.turns.begun(run)
         if not (_is_nothing(call) and model_name(body.get("model")) is None):  # an echo of the test provider
@@ -76,18 +76,32 @@ class Usage:
         yield opened
         if record.get("usage_family") != "provider" or quantity.get("reported") is not True:
             return
+        owner = as_text(as_dict(record.get("owner")).get("session_id"))
+        if owner is not None and not opened.session_id.endswith(f":{owner}"):
+            return  # what a sub-agent used stands in its own log
         run = self.turns.of(entry)
         call = _usage(as_text(record.get("usage_id")) or entry.id or _place(entry), quantity)
         call.model = self.turns.model_of(run)
         run.attributed.append((opened, call))
+        if run.is_ended:  # told late
+            yield from self._unstated(run)
 
     def _unstated(self, run: Run) -> Iterator[Event]:
-        """Calls that only an attribution tells of: the nth attribution is that of the nth call of the run."""
-        for opened, call in run.attributed[run.completed :]:
+        """Calls that only an attribution tells of: those whose tokens no stated call has. Of these the first are other
+        words for the stated calls that none was like.
+        """
+        unlike = []
+        for opened, call in run.attributed:
+            if (call.input_tokens, call.output_tokens) in run.completed:
+                run.completed.remove((call.input_tokens, call.output_tokens))
+            else:
+                unlike.append((opened, call))
+        skipped = min(len(run.completed), len(unlike))
+        for opened, call in unlike[skipped:]:
             yield replace(opened, again=True)
             yield call
+        del run.completed[:skipped]
         run.attributed.clear()
-        run.completed = 0
 
     def _status(self, entry: Entry) -> Iterator[Event]:
         """A task's progress: of interest when the request to the provider is to be tried again."""
