@@ -146,6 +146,22 @@ def test_a_summary_s_elements_are_each_counted(tmp_path: Path, text: str, expect
     assert rows(db, "select count(*) from facts.provider_runs") == [(text.count('"run"') if text[:1] != "{" else 0,)]
 
 
+@pytest.mark.parametrize("keep", [0.6, 0.0])
+def test_a_transport_log_that_was_cut_accuses_nobody(tmp_path: Path, keep: float) -> None:
+    """Frames behind the cut may have been there: the SDK is not said to have made their messages up."""
+    home = tmp_path / "home"
+    shutil.copytree(FIXTURES / "qoder_bridge" / "conversation" / "tree", home)
+    asked = "select transport_equals_sdk, first_bad_stage, origin from boundary_compare where transport_mismatches >= 0"
+    load_home(tmp_path, tmp_path / "whole.duckdb", qoder_bridge=home)
+    assert (True, None, "NONE") in rows(tmp_path / "whole.duckdb", asked)
+    for log in home.rglob("*transport*.jsonl"):
+        log.write_bytes(log.read_bytes()[: int(log.stat().st_size * keep)])
+    load_home(tmp_path, tmp_path / "cut.duckdb", qoder_bridge=home)
+    told = rows(tmp_path / "cut.duckdb", "select transport_equals_sdk, origin from boundary_compare")
+    assert told
+    assert not [row for row in told if row[0] is False or row[1] == "TRANSPORT_OR_SDK_DEFECT"]
+
+
 def test_no_secret_is_stored(tmp_path: Path) -> None:
     """A token in prompts, thinking, arguments, paths, results and texts of every boundary."""
     token = "ghp_FAKE0000EXAMPLE0000FAKE0000EXAMPLE00"  # noqa: S105 - it looks like one, and is none

@@ -273,7 +273,8 @@ from bounded;
 --   run: run number
 --   turn: turn number inside the run
 --   evidence_level: observed or replay
---   transport_equals_sdk: snapshots, results and stream events of A are frames of the transport, in order and alike
+--   transport_equals_sdk: snapshots, results and stream events of A are frames of the transport, in order and alike; NULL
+--     without its log, or where that was cut before the result
 --   transport_mismatches: messages of A for which that does not hold
 --   deltas_equal_b: the text deltas joined are B
 --   a_equals_b: the text put together from A by our rules is B
@@ -322,9 +323,11 @@ matched as (
 ),
 transport as (
     select o.batch_id, o.run, o.turn, any_value(t.delta_text) as delta_text, any_value(t.text_delta_count) as deltas,
-        count(f.defect_code) + count(distinct t.delta_defect) as defects
+        count(f.defect_code) + count(distinct t.delta_defect) as defects,
+        coalesce(bool_or(f.type = 'result'), false) as has_result, any_value(s.tail_state) <> 'complete' as is_torn
     from owner o
     join facts.provider_turns t using (source_id, batch_id, run, turn)
+    join facts.sources s on s.source_id = o.source_id
     left join frames f on f.source_id = o.source_id
     where o.part = 'transport'
     group by all
@@ -334,7 +337,8 @@ compared as (
 ),
 received as (
     select batch_id, run, turn, count(defect_code) filter (disposition = 'kept') as defects,
-        count(*) filter (disposition = 'kept' and type = 'assistant' and text is not null) as texts
+        count(*) filter (disposition = 'kept' and type = 'assistant' and text is not null) as texts,
+        bool_or(type = 'result') as has_result
     from messages group by all
 ),
 events as (
@@ -379,7 +383,9 @@ asked as (
 ),
 stages as (
     select o.batch_id, o.run, o.turn, p.evidence_level, u.own_code, x.code as e_code,
-        x.b is not null as has_b, t.batch_id is not null as has_transport,
+        x.b is not null as has_b,
+        -- a log that was cut before the result is no witness: a frame that it does not have may have been there
+        t.batch_id is not null and (t.has_result or not (coalesce(r.has_result, false) or t.is_torn)) as has_transport,
         coalesce(m.mismatches, 0) + (t.deltas = p.text_delta_count and p.duplicate_uuids = 0
             and t.delta_text is distinct from p.delta_text)::int as mismatches, m.batch_id is not null as has_model_messages,
         case when x.b is not null and p.delta_text is not null then p.delta_text = x.b end as deltas_equal_b,
