@@ -67,6 +67,23 @@ def test_the_command_refreshes_and_says_so(tmp_path: Path) -> None:
     assert folders[1].startswith(str(tmp_path))
 
 
+def test_refreshing_without_the_package_says_what_to_do(tmp_path: Path) -> None:
+    shadow = tmp_path / "shadow" / "genai_prices"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
+    places = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "PYTHONPATH": str(shadow.parent)}
+    done = subprocess.run(
+        [sys.executable, "-m", "etl", "prices", "--refresh"],
+        env={**os.environ, **places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "genai-prices is not installed: `pip install -U genai-prices`" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
 def _run(environment: Mapping[str, str], *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "etl", *arguments], env=dict(environment), capture_output=True, text=True, check=True
