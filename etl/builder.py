@@ -17,6 +17,8 @@ from etl.errors import StoreError
 from etl.prices import TABLES as PRICE_TABLES
 from etl.prices import fill, read_price_list
 from etl.schema import TABLES
+from etl.settings import TABLES as SETTING_TABLES
+from etl.settings import Settings, fill_settings
 from etl.sqlfiles import comments, load_sql
 from etl.store import SCHEMA_VERSION, attach_for_writing, inspect, quoted, run_checks
 
@@ -62,12 +64,19 @@ class Builder:
 
     ``published`` is the store as it stands, None for a first load. ``afresh`` chooses the way. Steps in order:
     :meth:`replace`, :meth:`add` as often as parts come, :meth:`restore_failed`, :meth:`resolve`, :meth:`check`,
-    :meth:`log`, :meth:`finish`. ``prices`` is the price table that a store written afresh is costed by; None: the one
-    of the published store, else the shipped one. A copy keeps its own.
+    :meth:`log`, :meth:`finish`. ``prices`` and ``settings`` are what a store written afresh is concluded by; None:
+    those of the published store, else the shipped ones. A copy keeps its own.
     """
 
     def __init__(
-        self, path: str, scratch: str, published: str | None, *, afresh: bool, prices: PriceList | None = None
+        self,
+        path: str,
+        scratch: str,
+        published: str | None,
+        *,
+        afresh: bool,
+        prices: PriceList | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self.path, self.published, self.afresh = path, published, afresh or published is None
         if not self.afresh and published is not None:
@@ -86,7 +95,7 @@ class Builder:
         if published is not None:
             run(f"attach {quoted(published)} as old (read_only)")
         if self.afresh:
-            self._fill_prices(published, prices)
+            self._fill_basis(published, prices, settings)
         run("create temp table changed (session_id varchar)")
         run("create temp table replaced (source_id varchar)")
         run("create temp table first_loads (source_id varchar, load_id varchar)")
@@ -101,12 +110,20 @@ class Builder:
             self.connection.execute(statement)
         self.connection.execute("commit")
 
-    def _fill_prices(self, published: str | None, prices: PriceList | None) -> None:
-        if prices is None and published is not None and inspect(published).prices is not None:
-            for table in PRICE_TABLES:
-                self.connection.execute(f"insert into mart.{table} by name select * from old.mart.{table}")
+    def _fill_basis(self, published: str | None, prices: PriceList | None, settings: Settings | None) -> None:
+        before = None if published is None else inspect(published)
+        if prices is None and before is not None and before.prices is not None:
+            self._keep(PRICE_TABLES)
         else:
             fill(self.connection, prices or read_price_list())
+        if settings is None and before is not None and before.settings is not None:
+            self._keep(SETTING_TABLES)
+        else:
+            fill_settings(self.connection, settings or Settings())
+
+    def _keep(self, tables: Sequence[str]) -> None:
+        for table in tables:
+            self.connection.execute(f"insert into mart.{table} by name select * from old.mart.{table}")
 
     def __enter__(self) -> Self:
         return self

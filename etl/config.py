@@ -1,4 +1,4 @@
-"""Where does sessionmart keep its store and its state on this machine?
+"""Where does sessionmart keep its store, its state and its settings on this machine?
 
 XDG places through platformdirs; ``--db`` and ``SESSIONMART_DB`` win. Nothing is read at import.
 """
@@ -10,7 +10,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platformdirs import user_data_path, user_state_path
+from platformdirs import user_config_path, user_data_path, user_state_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,14 @@ def store_path(named: str | None, variables: Mapping[str, str]) -> str:
 def state_path() -> str:
     """The folder of ledgers and logs: what sessionmart knows of this machine's files, outside every store."""
     return str(user_state_path(_APP))
+
+
+def settings_path(named: str | None, variables: Mapping[str, str]) -> tuple[str, bool]:
+    """The user's settings, and did the user name the file: the path named, else ``SESSIONMART_CONFIG``, else
+    ``config.toml`` in the user's configuration folder.
+    """
+    chosen = named or variables.get("SESSIONMART_CONFIG")
+    return (os.path.abspath(chosen), True) if chosen else (str(user_config_path(_APP) / "config.toml"), False)
 
 
 def price_folder() -> str:

@@ -94,12 +94,15 @@ def load(request: Request, clock: Callable[[], datetime], narrate: Callable[[str
         narrate(f"{report.sources_seen} files found, {len(todo.read)} to read")
         prices = read_price_list(request.prices)
         is_repriced = known is not None and known.prices != prices.digest
-        if known is not None and todo.is_empty and not is_repriced:
+        is_reset = known is not None and known.settings != request.settings.digest
+        if known is not None and todo.is_empty and not is_repriced and not is_reset:
             report.state = "unchanged"
         else:
             if is_repriced:
                 narrate(f"another price table ({prices.source} {prices.version}): every cost is computed anew")
-            afresh = known is None or request.full or is_repriced or _is_worn(known, ledger, todo, report)
+            if is_reset:
+                narrate("other settings: every session is concluded anew")
+            afresh = known is None or request.full or is_repriced or is_reset or _is_worn(known, ledger, todo, report)
             with _run_folder(db) as folder:
                 copied = None if afresh else ledger.bytes_per_row
                 afresh = _load(request, report, todo, known, folder, watch, clock, copied=copied)
@@ -201,7 +204,8 @@ def _load(
     try:
         published = None if known is None else report.db
         prices = read_price_list(request.prices)
-        with Builder(built, scratch_folder(folder), published, afresh=afresh, prices=prices) as builder:
+        scratch, settings = scratch_folder(folder), request.settings
+        with Builder(built, scratch, published, afresh=afresh, prices=prices, settings=settings) as builder:
             builder.replace([item.source.source_id for item in todo.read])
             builder.set_state(todo.gone, "gone")
             builder.set_state(todo.suspicious, "suspicious")

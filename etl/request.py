@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from etl.settings import Settings
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
@@ -20,7 +22,8 @@ class Request:
 
     ``state`` is the folder of ledgers and of the state log; without one every load reads everything. ``jobs``
     is the number of worker processes, 1 for none.
-    ``full`` reads everything again. ``prices`` is the folder of the price table, None for the shipped one.
+    ``full`` reads everything again. ``prices`` is the folder of the price table, None for the shipped one; ``settings``
+    are the user's.
     ``task_bytes`` and ``flush_bytes`` set the size of tasks and parts (tests).
     """
 
@@ -35,6 +38,7 @@ class Request:
     jobs: int = 1
     full: bool = False
     prices: str | None = None
+    settings: Settings = field(default_factory=Settings)
     task_bytes: int | None = None
     flush_bytes: int | None = None
 

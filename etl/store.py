@@ -107,8 +107,8 @@ def refuse_stale_wal(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store says of itself: its id, the load that published it, rows in use and rows left over, and the digest
-    of the price table it was costed by (None: by none).
+    """What a store says of itself: its id, the load that published it, rows in use and rows left over, and the digests
+    of the price table and the settings it was concluded by (None: by none).
     """
 
     store_id: str
@@ -116,6 +116,7 @@ class StoreInfo:
     live_rows: int
     dead_rows: int
     prices: str | None = None
+    settings: str | None = None
 
     @property
     def dead_share(self) -> float:
@@ -134,19 +135,20 @@ def inspect(path: str) -> StoreInfo:
             ).fetchone()
         except duckdb.Error as error:
             raise NotAStore(f"{path} is not a sessionmart store") from error
-        prices = _price_digest(connection)
+        prices = _stated(connection, "select digest from mart.price_list")
+        settings = _stated(connection, "select value from mart.settings where name = 'digest'")
     if row is None:
         raise NotAStore(f"{path} is not a sessionmart store")
     store_id, last_load_id, schema_version, version, dead_rows, live_rows = row
     if schema_version > SCHEMA_VERSION:
         raise StoreTooNew(f"{path} was written by sessionmart {version}: please upgrade")
-    return StoreInfo(store_id, last_load_id, int(live_rows or 0), dead_rows or 0, prices)
+    return StoreInfo(store_id, last_load_id, int(live_rows or 0), dead_rows or 0, prices, settings)
 
 
-def _price_digest(connection: duckdb.DuckDBPyConnection) -> str | None:
+def _stated(connection: duckdb.DuckDBPyConnection, asked: str) -> str | None:
     try:
-        row = connection.execute("select digest from mart.price_list").fetchone()
-    except duckdb.CatalogException:  # written before there were prices
+        row = connection.execute(asked).fetchone()
+    except duckdb.CatalogException:  # written before there were prices, or settings
         return None
     return row[0] if row else None
 

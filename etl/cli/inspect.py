@@ -136,7 +136,7 @@ def verify(*, sample: int | None, seed: int, fmt: str, quiet: bool, **options: A
     from etl.verify import verify as compare
 
     narrate = narrator(quiet=quiet)
-    found = compare(_request(full=False, **options), sample, seed, narrate)
+    found = compare(_request(full=False, config=None, **options), sample, seed, narrate)
     if fmt == "json":
         _emit_object(found.as_dict())
     else:

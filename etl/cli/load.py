@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 )
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes. Default: the number of processors.")
 @click.option("--full", is_flag=True, help="Read every file again.")
+@click.option(
+    "--config", type=click.Path(), help="Settings. Default: SESSIONMART_CONFIG, else config.toml of this user."
+)
 @quiet_option
 def load(fmt: str, *, quiet: bool, **options: Any) -> int:
     """Find session trees and bring the store up to date.
@@ -59,15 +62,18 @@ def _request(
     db: str | None,
     jobs: int | None,
     full: bool,
+    config: str | None,
 ) -> Request:
     import etl
     from etl import providers
-    from etl.config import fingerprint_key, price_folder, state_path
+    from etl.config import fingerprint_key, price_folder, settings_path, state_path
     from etl.providers.base import Environment
     from etl.request import Request
+    from etl.settings import read_settings
 
     for name in names:
         providers.get(name)
+    settings, is_named = settings_path(config, os.environ)
     variables = {} if home else dict(os.environ)
     environment = Environment(os.path.abspath(home or Path.home()), variables, sys.platform)
     return Request(
@@ -82,6 +88,7 @@ def _request(
         jobs=jobs or os.cpu_count() or 1,
         full=full,
         prices=price_folder() if os.path.lexists(price_folder()) else None,
+        settings=read_settings(settings, str(Path.home()), is_named=is_named),
     )
 
 

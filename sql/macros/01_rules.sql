@@ -13,16 +13,49 @@ create macro call_status(has_result, is_error, exit_code, denial, status_raw, in
 end;
 
 -- macro: is_human_gate
--- about: did a person probably have to act before the call could end? Questions to the person always wait for one; else
---   where only a pair of records times the call, ten minutes or more are suspected (an approval prompt or a break; a
---   call that the provider times itself is not)
-create macro is_human_gate(name, status, source, pair_us, provider_us) as case
+-- about: did a person probably have to act before the call could end? Questions to the person always wait for one, and so
+--   does what a person refused; else where only a pair of records times the call, after_us (ten minutes unless the user's
+--   settings say otherwise) or more are suspected: an approval prompt, or a break. A call that the provider times itself is
+--   not, unless its records stand that much further apart; nor is a sub-agent, which works for as long as it takes
+create macro is_human_gate(name, status, source, pair_us, provider_us, after_us) as case
     when source = 'none' then null
     when name in ('AskUserQuestion', 'ExitPlanMode') or status = 'denied' then true
-    when source in ('pair', 'batch') then pair_us >= 600000000 and name not in ('Agent', 'Task', 'TaskWait')
-    when source = 'provider_duration' then coalesce(pair_us - provider_us >= 600000000, false)
+    when source in ('pair', 'batch') then pair_us >= after_us and name not in ('Agent', 'Task', 'TaskWait')
+    when source = 'provider_duration' then coalesce(pair_us - provider_us >= after_us, false)
     else false
 end;
+
+-- macro: long_because
+-- about: why a latency is above one hour; NULL for one that is not. human_wait: a person is suspected or known to have been
+--   waited for; sub_agent: it worked so long; timed: a clock of the agent's own says so; bound: it ended no later, when the
+--   results of its batch were written; pair: only its records say so
+create macro long_because(name, latency_us, latency_source, wait_us, human_gate) as case
+    when coalesce(latency_us, 0) <= 3600000000 then null
+    when human_gate or coalesce(wait_us, 0) >= 3600000000 then 'human_wait'
+    when name in ('Agent', 'Task', 'TaskWait') then 'sub_agent'
+    when latency_source in ('execution', 'provider_duration', 'start_end') then 'timed'
+    when latency_source = 'batch' then 'bound'
+    else 'pair'
+end;
+
+-- macro: remote_key
+-- about: host and path of a git remote, whatever way it is written: https, ssh or scp form, with credentials, a port or .git
+create macro remote_key(remote) as regexp_replace(
+    lower(trim(remote)), '^(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::\d+)?[:/]+(.*?)(?:\.git)?/*$', '\1/\2'
+);
+
+-- macro: last_part
+-- about: the last part of a path or remote, without .git; NULL for one that has none
+create macro last_part(place) as nullif(regexp_extract(place, '([^/\\:]+?)(?:\.git)?[/\\]*$', 1), '');
+
+-- macro: repository_of
+-- about: the folder itself, or for a worktree where the agent makes its own (<repository>/.claude/worktrees/<name>) the
+--   repository
+create macro repository_of(folder) as regexp_replace(folder, '[/\\]\.claude[/\\]worktrees[/\\][^/\\]+.*$', '');
+
+-- macro: is_within
+-- about: is a folder another one or somewhere below it?
+create macro is_within(folder, other) as folder = other or starts_with(folder, other || '/') or starts_with(folder, other || '\');
 
 -- macro: rule_holds
 -- about: does a condition of the price table's rules hold for a name in lower case?

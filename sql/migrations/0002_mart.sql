@@ -79,7 +79,7 @@ create table mart.conflicts (
 --   spawn_call_key: call of the parent that spawned it
 --   cwd: working folder
 --   cwd_source: where it is from
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   git_branch: last branch stated
 --   git_remote: git remote, where stated
 --   tool_version: version of the agent, where stated

@@ -229,7 +229,10 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
         when 'batch' then 'lines ' || request_line || ' and ' || result_line
     end,
     coalesce(pair_us, log_us, case when result_fact_id is not null then audit_us end), provider_us, wait_us,
-    is_human_gate(name, status, source, case how when 'none' then null else pair_us end, provider_us),
+    is_human_gate(
+        name, status, source, case how when 'none' then null else pair_us end, provider_us,
+        (select value::bigint from mart.settings s where s.name = 'human_wait_us')
+    ),
     batch_key is not null and calls_in_batch > 1,
     batch_key, case when batch_key is null then 1 else calls_in_batch end,
     case when lag(status) over same_call = 'error' then lag(call_key) over same_call end,

@@ -31,12 +31,11 @@ where line <> ''
 qualify row_number() over (partition by session_id order by rank) = 1;
 
 -- resolve: mart.sessions
--- needs: members, unelected, stated, roots, titles, dead, other_folders, mart.dialogue, mart.tool_calls, mart.model_calls,
---   mart.turns, mart.session_links
+-- needs: members, unelected, stated, roots, titles, dead, working_folders, projects, mart.dialogue, mart.tool_calls,
+--   mart.model_calls, mart.turns, mart.session_links
 -- about: one row per session. What a dead branch said is not counted, its calls and usage are; it is as done as its last
 --   live turn. Start and end are the first and last instant of its own message records: copies, state rows
---   and file times say nothing. The working folder is by precedence: moved to, first of a record, workspace, sidecar,
---   manifest of its process run (its version too, where the transcript says "unknown"), then the others.
+--   and file times say nothing. The version is that of its process run where the transcript says "unknown".
 --   A sum that its column cannot hold (impossible counts) is NULL: one odd file must not stop a load.
 delete from mart.sessions where session_id in (select session_id from touched);
 
@@ -119,10 +118,6 @@ internals as (  -- another session says that this one is the agent's own
 facts_of as (
     select session_id,
         any_value(last_filled) filter (key = 'kind') as kind,
-        any_value(last_filled) filter (key = 'cwd.relocated') as cwd_relocated,
-        any_value(first_value) filter (key = 'cwd') as cwd_record,
-        any_value(last_filled) filter (key = 'cwd.workspace') as cwd_workspace,
-        any_value(last_filled) filter (key = 'cwd.sidecar') as cwd_sidecar,
         any_value(last_filled) filter (key = 'branch') as branch,
         any_value(last_filled) filter (key = 'remote') as remote,
         any_value(last_filled) filter (key = 'version') as version,
@@ -132,8 +127,7 @@ facts_of as (
     group by session_id
 ),
 run_of as (
-    select r.session_id, any_value(m.last_filled) filter (m.key = 'cwd.manifest') as cwd_manifest,
-        any_value(m.last_filled) filter (m.key = 'version.manifest') as version_manifest
+    select r.session_id, any_value(m.last_filled) filter (m.key = 'version.manifest') as version_manifest
     from stated r
     join stated m on m.session_id = r.last_value
     where r.key = 'run'
@@ -156,14 +150,7 @@ select f.session_id, f.provider, f.realm, f.native_id,
     coalesce(l.parent, l.origin, l.continued),
     coalesce(r.root, regexp_replace(coalesce(l.parent, f.session_id), '/agent-.*$', '')),
     l.via_call_key,
-    coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest, w.cwd),
-    case when k.cwd_relocated is not null then 'relocated' when k.cwd_record is not null then 'record'
-        when k.cwd_workspace is not null then 'workspace' when k.cwd_sidecar is not null then 'sidecar'
-        when n.cwd_manifest is not null then 'manifest' else w.source end,
-    nullif(regexp_extract(
-        coalesce(k.cwd_relocated, k.cwd_record, k.cwd_workspace, k.cwd_sidecar, n.cwd_manifest, w.cwd), '([^/\\]+)[/\\]*$', 1
-    ), ''),
-    k.branch, k.remote, coalesce(nullif(k.version, 'unknown'), n.version_manifest, k.version), k.entrypoint,
+    w.cwd, w.source, p.project, k.branch, k.remote, coalesce(nullif(k.version, 'unknown'), n.version_manifest, k.version), k.entrypoint,
     coalesce(u.model, k.model_config), coalesce(u.models, []),
     o.started_at, o.ended_at,
     case when e.status is null then 'open' when e.status in ('failed') then 'failed'
@@ -178,7 +165,8 @@ left join facts_of k using (session_id)
 left join run_of n using (session_id)
 left join lineage l using (session_id)
 left join roots r using (session_id)
-left join other_folders w using (session_id)
+left join working_folders w using (session_id)
+left join projects p using (session_id)
 left join internals i using (session_id)
 left join titles t using (session_id)
 left join own o using (session_id)

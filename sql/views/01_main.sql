@@ -18,7 +18,7 @@
 --   spawn_call_key: call of the parent that spawned it
 --   cwd: working folder
 --   cwd_source: where it is from
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   git_branch: last branch stated
 --   git_remote: git remote, where stated
 --   tool_version: version of the agent, where stated
@@ -56,7 +56,7 @@ select * from mart.sessions;
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   turn_no: turn, from 1; 0 before the first
 --   native_turn_id: the provider's turn id
@@ -91,7 +91,7 @@ join mart.sessions s using (session_id);
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   seq: order inside the session
 --   turn_no: turn, from 1; 0 before the first
@@ -126,7 +126,7 @@ where not m.is_copy and m.branch = 'live';
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
 --   seq: order inside the session
@@ -184,7 +184,7 @@ where not c.is_copy;
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   host: name of the machine the tree belongs to
 --   session_id: provider[.realm]:native id
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
@@ -202,14 +202,16 @@ where not c.is_copy;
 --   latency_source: execution, provider_duration, start_end, pair, batch or none
 --   latency_quality: exact, good, bound or none
 --   human_gate_suspected: a person probably had to act first
+--   long_because: why it is above one hour: human_wait, sub_agent, timed, bound or pair; NULL where it is not
 --   is_parallel: another call of the same message ran too
 --   batch_size: calls of the same message
 --   branch: live, or dead (rewound, replaced)
 create view main.tool_latency as
 select s.provider, s.realm, s.project, c.host, c.session_id, c.call_key, c.seq, c.turn_no, c.name, c.mcp_server, c.model, c.status, c.started_at,
     c.latency_us / 1000.0 as latency_ms, c.pair_us / 1000.0 as pair_ms, c.provider_us / 1000.0 as provider_ms,
-    c.wait_us / 1000.0 as wait_ms, c.latency_source, c.latency_quality, c.human_gate_suspected, c.is_parallel, c.batch_size,
-    c.branch
+    c.wait_us / 1000.0 as wait_ms, c.latency_source, c.latency_quality, c.human_gate_suspected,
+    long_because(c.name, c.latency_us, c.latency_source, c.wait_us, c.human_gate_suspected) as long_because, c.is_parallel,
+    c.batch_size, c.branch
 from mart.tool_calls c
 join mart.sessions s using (session_id)
 where not c.is_copy and c.latency_us is not null;
@@ -222,7 +224,7 @@ where not c.is_copy and c.latency_us is not null;
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   turn_no: turn, from 1; 0 before the first
 --   request_key: id of the model request
@@ -269,7 +271,7 @@ where not m.is_copy;
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   call_key: the provider's call id; #2 for a reused id, ~line.block where there is none
 --   path: path, masked
@@ -288,7 +290,7 @@ where not f.is_copy;
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   kind: compaction, attachment, interrupt, error, permission, context_size, system, …
 --   subtype: finer kind
@@ -310,7 +312,7 @@ anti join mart.copies c on c.source_id = e.source_id and c.line_no = e.line_no a
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   other_session_id: the session it comes from
 --   relation: subagent, fork, resume, continuation or compaction
@@ -536,7 +538,7 @@ left join (
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_id: provider[.realm]:native id
 --   turn_no: turn, from 1; 0 before the first
 --   trigger: person, scheduled, subagent, resume or unknown
@@ -567,7 +569,7 @@ group by all;
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   kind: root or fork
 --   started_at: start
 --   ended_at: end
@@ -614,7 +616,7 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   kind: root or fork
 --   started_at: start
 --   ended_at: end

@@ -6,7 +6,7 @@
 -- about: Muse's runs with what happened in each: a scheduled run has no prompt, a run without an end is superseded or open.
 -- columns:
 --   session_id: provider[.realm]:native id
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   session_kind: root, subagent, fork or internal (the agent's own reminders)
 --   turn_no: turn, from 1
 --   run_id: id of the run
@@ -89,7 +89,7 @@ where s.provider = 'muse';
 --   a wait that answers ready does, else the end of the turn that spawned it: children nobody waits for are common.
 -- columns:
 --   session_id: session that spawned it
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   turn_no: turn of the spawning call
 --   call_key: spawning call
 --   subagent_id: id the parent knows it by; NULL where the spawn was refused
@@ -179,7 +179,7 @@ where s.provider = 'muse';
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: given by the person, by the agent, first prompt
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   kind: root or fork
 --   started_at: start
 --   ended_at: end
@@ -263,7 +263,7 @@ where s.provider = 'muse' and s.kind in ('root', 'fork');
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: given by the person, by the agent, first prompt
---   project: name of the project: last part of the working folder
+--   project: name of the project: the user's own, else of the git remote, the repository or the working folder
 --   kind: root or fork
 --   started_at: start
 --   ended_at: end
