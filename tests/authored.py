@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Ids of sessions, by number.
-SESSION: Final = "{0:08d}-0000-4000-8000-00000000000{0}"
+SESSION: Final = "{0:08d}-0000-4000-8000-{0:012d}"
 _DAY: Final = datetime(2026, 5, 4, 10, 0)  # noqa: DTZ001 - written with a Z
 
 

@@ -141,5 +141,5 @@ def test_it_is_the_total_of_the_rows(store: duckdb.DuckDBPyConnection, name: str
 def test_the_store_has_something_to_add_up(store: duckdb.DuckDBPyConnection) -> None:
     there = "provider, sum(tool_calls) > 0, sum(coalesce(output_tokens, 0) + coalesce(credits, 0)) > 0"
     found = store.execute(f"select {there} from ({BASE}) group by provider order by provider").fetchall()  # noqa: S608
-    assert found == [(name, True, True) for name in ("codex", "muse", "qoder")]
+    assert found == [(name, True, True) for name in ("claude_code", "codex", "muse", "qoder")]
     assert store.execute("select count(*) > 0 from mart.model_calls where is_copy").fetchall() == [(True,)]

@@ -14,12 +14,12 @@ end;
 
 -- macro: is_human_gate
 -- about: did a person probably have to act before the call could end? Questions to the person always wait for one, and so
---   does what a person refused; else where only a pair of records times the call, after_us (ten minutes unless the user's
+--   does what was refused by anything but a rule; else where only a pair of records times the call, after_us (ten minutes unless the user's
 --   settings say otherwise) or more are suspected: an approval prompt, or a break. A call that the provider times itself is
 --   not, unless its records stand that much further apart; nor is a sub-agent, which works for as long as it takes
-create macro is_human_gate(name, status, source, pair_us, provider_us, after_us) as case
+create macro is_human_gate(name, status, denial, source, pair_us, provider_us, after_us) as case
     when source = 'none' then null
-    when name in ('AskUserQuestion', 'ExitPlanMode') or status = 'denied' then true
+    when name in ('AskUserQuestion', 'ExitPlanMode') or (status = 'denied' and denial is distinct from 'rule') then true
     when source in ('pair', 'batch') then pair_us >= after_us and name not in ('Agent', 'Task', 'TaskWait')
     when source = 'provider_duration' then coalesce(pair_us - provider_us >= after_us, false)
     else false

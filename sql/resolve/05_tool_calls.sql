@@ -15,10 +15,22 @@ from (
 )
 where n > 1;
 
+-- resolve: carried
+-- needs: mart.copies, touched, facts.tool_requests, facts.tool_results
+-- about: calls that ended in another session: it begins with a copy of theirs (resumed or forked while they ran), and their own
+--   has no result of them
+create or replace temp table carried as
+select distinct q.session_id, q.call_key, c.owner_session_id as owner
+from facts.tool_requests q
+join mart.copies c on c.source_id = q.source_id and c.line_no = q.line_no and c.child = q.child
+anti join facts.tool_results r on r.session_id = c.owner_session_id and r.call_key = q.call_key
+where c.owner_session_id <> q.session_id and q.call_id_source = 'native' and q.session_id in (select session_id from touched);
+
 -- resolve: paired
--- needs: timeline, copied, dead, adopted, members, rekeyed, facts.tool_requests, facts.tool_results, facts.sources
+-- needs: timeline, copied, dead, adopted, carried, members, rekeyed, facts.tool_requests, facts.tool_results, facts.sources
 -- about: each call with its first request and its first result, of the best source that has one. pair_us is taken inside
---   one source only. A result that stands before its call, or ends before it, times nothing.
+--   one source only: between a session and the one that goes on from it lies what nobody timed. A result that stands before
+--   its call, or ends before it, times nothing.
 create or replace temp table paired as
 with request as (
     select q.* replace (coalesce(a.owner, q.session_id) as session_id, coalesce(k.new_key, q.call_key) as call_key),
@@ -39,7 +51,7 @@ with request as (
 ),
 results as (
     select r.* replace (coalesce(a.owner, r.session_id) as session_id, coalesce(k.new_key, r.call_key) as call_key),
-        s.rel_path, store_rank(s.store_kind) as rank,
+        s.rel_path, store_rank(s.store_kind) as rank, null as from_session,
         count(*) over (partition by r.session_id, r.call_key, r.source_id) as results_here,
         count(distinct (r.digest, r.is_error)) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
     from facts.tool_results r
@@ -47,6 +59,11 @@ results as (
     left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
     left join rekeyed k on k.session_id = r.session_id and k.source_id = r.source_id and k.call_key = r.call_key
     where r.session_id in (select session_id from touched)
+    union all
+    select r.* replace (k.owner as session_id), s.rel_path, store_rank(s.store_kind), r.session_id, 1, 1
+    from facts.tool_results r
+    join carried k on k.session_id = r.session_id and k.call_key = r.call_key
+    join facts.sources s using (source_id)
 )
 select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id, r.fact_id as result_fact_id,
     q.name, q.name_raw, q.mcp_server, q.parent_call_key, q.message_key, q.host, q.target_path, q.command_head, q.is_copy,
@@ -55,7 +72,7 @@ select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id,
     q.source_id, q.line_no as request_line, r.line_no as result_line, q.ts as request_ts, r.ts as result_ts,
     q.source_id = r.source_id as is_one_source,
     r.result_bytes, r.is_error, r.exit_code, r.status_raw, r.denial, r.provider_us, r.images,
-    r.results_here, r.digests_here, r.rank as result_rank, q.request_rank,
+    r.results_here, r.digests_here, r.rank as result_rank, r.from_session, q.request_rank,
     case when q.source_id = r.source_id and (q.line_no, q.child) <> (r.line_no, r.child) and r.ts >= q.ts
         then epoch_us(r.ts) - epoch_us(q.ts) end as pair_us,
     case
@@ -227,10 +244,11 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
         when 'pair' then case request_rank when 6 then 'run log, ' when 9 then 'audit trail, ' else '' end
             || 'lines ' || request_line || ' and ' || result_line
         when 'batch' then 'lines ' || request_line || ' and ' || result_line
+        else 'result in ' || from_session
     end,
     coalesce(pair_us, log_us, case when result_fact_id is not null then audit_us end), provider_us, wait_us,
     is_human_gate(
-        name, status, source, case how when 'none' then null else pair_us end, provider_us,
+        name, status, denial, source, case how when 'none' then null else pair_us end, provider_us,
         (select value::bigint from mart.settings s where s.name = 'human_wait_us')
     ),
     batch_key is not null and calls_in_batch > 1,

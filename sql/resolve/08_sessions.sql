@@ -1,13 +1,13 @@
 -- resolve: titles
 -- needs: stated, facts.dialogue, mart.dialogue
 -- about: the title, by precedence: the last custom title (an empty one clears it), the last generated one, the sidecar's,
---   the last prompt as the agent noted it, the last summary, else the first meaningful prompt (no wrapper of a command,
+--   the last prompt as the agent noted it, the last summary, the last /rename, else the first meaningful prompt (no wrapper of a command,
 --   no interruption; a command is only a fallback), on one line, 200 characters.
 create or replace temp table titles as
 with candidates as (
     select session_id, last_value as title, key as source,
         case key when 'title.custom' then 1 when 'title.ai' then 2 when 'title.auto' then 2 when 'title.sidecar' then 3
-            when 'title.last_prompt' then 4 when 'title.summary' then 5 end as rank
+            when 'title.last_prompt' then 4 when 'title.summary' then 5 when 'title.rename' then 5.5 end as rank
     from stated
     where starts_with(key, 'title.')
     union all

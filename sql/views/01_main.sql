@@ -169,12 +169,17 @@ select s.provider, s.realm, s.project, c.session_id, c.call_key, c.seq, c.turn_n
     c.latency_us / 1000.0 as latency_ms, c.latency_source, c.latency_quality, c.latency_evidence,
     c.pair_us / 1000.0 as pair_ms, c.provider_us / 1000.0 as provider_ms, c.wait_us / 1000.0 as wait_ms,
     c.human_gate_suspected, c.is_parallel, c.batch_key, c.batch_size, c.retry_of, c.parent_call_key, c.child_session_id,
-    c.model, c.host, c.target_path, c.command_head, q.args, r.result_text, c.result_bytes, c.is_error, c.exit_code,
+    c.model, c.host, c.target_path, c.command_head, q.args, coalesce(r.result_text, e.result_text) as result_text, c.result_bytes, c.is_error, c.exit_code,
     c.branch, c.anomaly, q.source_id, q.line_no
 from mart.tool_calls c
 join mart.sessions s on s.session_id = c.session_id
 join facts.tool_requests q on q.session_id = c.session_id and q.fact_id = c.request_fact_id
 left join facts.tool_results r on r.session_id = c.session_id and r.fact_id = c.result_fact_id
+left join (
+    select x.session_id, x.call_key, f.result_text
+    from (from mart.tool_calls where starts_with(latency_evidence, 'result in ')) x
+    join facts.tool_results f on f.session_id = substr(x.latency_evidence, 11) and f.fact_id = x.result_fact_id
+) e on e.session_id = c.session_id and e.call_key = c.call_key
 where not c.is_copy;
 
 -- object: main.tool_latency

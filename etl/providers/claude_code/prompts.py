@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import Dialogue, SessionEvent
+from etl.events import Dialogue, SessionEvent, SessionFact
 from etl.grammars.wrappers import INJECTED, INTERRUPTED, text_row
 from etl.shape import as_dict, as_str
 
@@ -28,6 +28,8 @@ _CONTINUED: Final = "This session is being continued from a previous conversatio
 _EDITOR: Final = re.compile(
     r"\A\s*(?:<(?P<tag>ide_opened_file|ide_selection|ide_diagnostics)>.*?</(?P=tag)>\s*)+", re.DOTALL
 )
+#: The command that gives a session its title; later versions write a state row too.
+_RENAME: Final = "/rename "
 #: A person's own origins; any other (task-notification, peer, channel) is the machinery's.
 _HUMAN: Final = frozenset({"human", "cli", "sdk", "user"})
 
@@ -62,7 +64,7 @@ def row_of(part: Part, kind: str) -> tuple[str, str]:
     if kind == "prompt":
         text = text.removeprefix("\ufeff")
         if found := _EDITOR.match(text):
-            rest = text[found.end() :]
+            rest = text[found.end() :].removeprefix("\ufeff")
             return text_row(rest, kind, _INJECTED) if rest else ("context", part.text)
     return text_row(text, kind, _INJECTED)
 
@@ -78,5 +80,7 @@ def prompt_rows(kind: str, parts: list[Part], *, decoded: bool) -> Iterator[Even
         attachments = 0
         if row == "notice":
             yield SessionEvent("interrupt", summary=text)
+        elif row == "command" and text.startswith(_RENAME):
+            yield SessionFact("title.rename", text.removeprefix(_RENAME).strip())
     if attachments:
         yield Dialogue("user", kind, "", "", None, attachments)

@@ -6,7 +6,6 @@ stand between them. Checked against real files of 1.0.24 to 2.1.332.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import (
@@ -20,6 +19,7 @@ from etl.events import (
 )
 from etl.grammars.blocks import Part, locate, project, request, result
 from etl.grammars.chained import Running, is_direct, open_chained, open_record, unread_items
+from etl.providers.claude_code.pictures import pictures
 from etl.providers.claude_code.prompts import kind_of, prompt_rows, started_by
 from etl.providers.claude_code.results import results
 from etl.providers.claude_code.states import BOUNDARIES, SKIPPED, STATES, attachment, spawned, system, turn_us
@@ -170,7 +170,7 @@ class Transcript:
         # no version writes a request into a user record; where one stands it is a call like any other
         yield from (request(part, TOOLS, key) for part in parts if part.kind == "request")
         yield from results(value, parts)
-        yield from _images(parts)
+        yield from pictures(parts)
         yield from unread_items(parts)
 
     def _turn_start(self, value: dict[str, Any], kind: str, key: str) -> Iterator[Event]:
@@ -229,17 +229,3 @@ def _text_kind(value: dict[str, Any], *, failed: bool, is_own: bool) -> str:
 
 def _is_queued(value: dict[str, Any]) -> bool:
     return as_dict(value.get("attachment")).get("type") == "queued_command"
-
-
-def _images(parts: list[Part]) -> Iterator[Event]:
-    """Pictures and documents by hash, size and type: the bytes themselves are never kept."""
-    for part in parts:
-        if part.kind != "media":
-            continue
-        source = as_dict(as_dict(part.item).get("source"))
-        data = as_str(source.get("data"))
-        if data is None:
-            continue
-        encoded = data.encode("utf-8", "surrogatepass")
-        attrs = {"sha256": hashlib.sha256(encoded).hexdigest(), "base64_bytes": len(encoded)}
-        yield SessionEvent("image", as_str(source.get("media_type")), attrs=attrs)
