@@ -50,8 +50,9 @@ _KEYS: Final = frozenset(
         "key",
     ]
 )
-#: Session facts whose value is such an id too, besides those named ``spawned.<agent>``.
+#: Session facts whose value is such an id too, besides those named ``spawned.<agent>`` and ``spilled.<file>``.
 _STATEMENT: Final = ("session_facts", "key")
+_NAMED_IDS: Final = ("spawned.", "spilled.")
 _STATED_IDS: Final = frozenset({"parent", "parent_agent", "spawn_call", "forked_from", "continues", "leaf", "run"})
 #: Columns of few different values: masked once per value.
 _REPEATED: Final = frozenset({"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"})
@@ -151,7 +152,7 @@ def _mask_repeated(
     """Ids and columns of few different values: each value is masked once. Masked ids stay different from each other."""
     table, column = _STATEMENT
     stated = taken[table].columns[column] if table in taken else []
-    ids = [n for n, what in enumerate(stated) if what in _STATED_IDS or what.startswith("spawned.")]
+    ids = [n for n, what in enumerate(stated) if what in _STATED_IDS or what.startswith(_NAMED_IDS)]
     places = [*_places_of(texts, _KEYS), *([_Place(table, "value", ids)] if ids else [])]
     _mask_distinct(taken, texts, sources, places, key, redactions, told_apart=True)
     _mask_distinct(taken, texts, sources, _places_of(texts, _REPEATED), key, redactions, told_apart=False)

@@ -67,9 +67,9 @@ def _row(item: Found, rank: int) -> str | None:
 
 def _text(item: Found, line_no: int, child: int) -> str | None:
     with open_regular(item.path) as stream:
-        if item.source.claim.container in ("json", "messages"):
+        if item.source.claim.container in ("json", "messages", "text"):
             raw = take(stream, LINE_CAP)[0]
-            document = decode_line(raw)[0]
+            document = decode_line(raw)[0] if child else None
             if child and document is not None:
                 return next((canonical(r.value) for r in messages_of(document) if r.child == child), None)
             return readable(raw)

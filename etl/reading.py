@@ -1,7 +1,7 @@
 """How do the records of one source come through adapter and fold, by the kind of its container?
 
-A JSONL stream, one JSON document, a document that holds a list of messages, a SQLite file, or a file that is never
-read. What the reader could not read goes to the fold beside the records, in file order.
+A JSONL stream, one JSON document, a document that holds a list of messages, one text, a SQLite file, or a file that is
+never read. What the reader could not read goes to the fold beside the records, in file order.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def read_source(
     container = item.source.claim.container
     if container == "opaque":
         return _pass_over(item, fold)
+    if container == "text":
+        return _read_text(item, provider, fold, stream)
     if container == "sqlite":
         return _read_database(item, provider, fold, progress, scratch)
     if container in ("json", "json_array", "messages"):
@@ -198,6 +200,22 @@ def _adapt(source: Source, session: str, records: Iterable[RecordLike], provider
         says_something = says_something or isinstance(event, RecordOpened)
     fold.end()
     return says_something
+
+
+def _read_text(item: Found, provider: Provider, fold: Fold, stream: Any) -> Told:
+    """A file that is one text: a record whose bytes are the file's; longer than a line may be, it is a reject."""
+    source = item.source
+    raw, is_whole = take(stream, LINE_CAP + 1)
+    if len(raw) > LINE_CAP or not is_whole:
+        fold.lost("oversize" if is_whole else "io", (1, 0, 0, len(raw)), readable(raw[:4096]), "", recovered=False)
+        records = []
+    else:
+        records = [Record(1, 0, 0, len(raw), raw, {})]
+    session = source.session_id(source.claim.native_id)
+    _adapt(source, session, records, provider, fold)
+    return Told(
+        source, Stats(None, None, "complete" if is_whole else "truncated", len(raw)), _owner(source, session, fold)
+    )
 
 
 def _read_database(item: Found, provider: Provider, fold: Fold, progress: Progress, scratch: str) -> Told | None:

@@ -35,11 +35,11 @@ class Claim:
     ``native_id`` is the id in the file's name; ``parent`` and ``agent`` are set for a sub-agent's file. ``container``
     is ``jsonl``, ``json`` (one document), ``json_array`` (a document whose elements are the records), ``messages`` (a
     document that holds a list of messages: a record each, as children of the document), ``lines`` (a text log whose
-    lines are the records: ``raw`` is the line, ``value`` empty), ``sqlite`` or ``opaque`` (never read: it may be
-    encrypted). ``certain`` is False where only the shape of the name speaks for it: records that tell of something else
-    deny it. ``sniffed`` is True where not even the name does: the records must confirm it. ``holds`` says what the file
-    is to a session: ``session`` (it is one, even when empty), ``log`` (it belongs to one, if its records tell of it) or
-    ``many`` (its records name theirs).
+    lines are the records: ``raw`` is the line, ``value`` empty), ``text`` (the whole file is one record, in the same
+    way), ``sqlite`` or ``opaque`` (never read: it may be encrypted). ``certain`` is False where only the shape of the
+    name speaks for it: records that tell of something else deny it. ``sniffed`` is True where not even the name does:
+    the records must confirm it. ``holds`` says what the file is to a session: ``session`` (it is one, even when empty),
+    ``log`` (it belongs to one, if its records tell of it) or ``many`` (its records name theirs).
     """
 
     store_kind: str

@@ -127,7 +127,7 @@ select q.source_id, 'line ' || q.line_no || ': latency of call ' || c.call_key |
 from mart.tool_calls c
 join facts.tool_requests q on q.session_id = c.session_id and q.fact_id = c.request_fact_id
 join facts.tool_results r on r.session_id = c.session_id and r.fact_id = c.result_fact_id
-where c.latency_source in ('pair', 'batch') and starts_with(c.latency_evidence, 'lines')
+where c.latency_source in ('pair', 'batch') and starts_with(c.latency_evidence, 'lines') and r.source_id = q.source_id
   and c.latency_us is distinct from epoch_us(r.ts) - epoch_us(q.ts);
 
 -- check: ac6_files_are_attributed

@@ -107,6 +107,19 @@ left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
 where store_rank(s.store_kind) >= 6 and r.session_id in (select session_id from touched)
 group by all;
 
+-- resolve: spilled
+-- needs: stated, facts.tool_results, facts.session_facts
+-- about: calls whose whole output stands in a file of its own, which the session's folder holds; the name in their result ties
+--   both together. A sub-agent's lie in the folder of its top session.
+create or replace temp table spilled as
+select k.session_id, k.last_value as call_key, arg_min(r.fact_id, r.source_id) as fact_id,
+    arg_min(r.result_bytes, r.source_id) as result_bytes
+from stated k
+join facts.tool_results r on r.session_id = regexp_replace(k.session_id, '/agent-.*$', '')
+    and r.call_key = '~spilled/' || substr(k.key, 9)
+where starts_with(k.key, 'spilled.')
+group by all;
+
 -- resolve: flushed
 -- needs: paired
 -- about: calls of one message whose results stand at most 250 ms apart were flushed together by the agent: the pair then
@@ -139,7 +152,7 @@ from (
 group by all;
 
 -- resolve: mart.tool_calls
--- needs: paired, flushed, closing, spans, waits_inside, logged_pairs, said_elsewhere, facts.model_calls, mart.session_links
+-- needs: paired, flushed, closing, spans, waits_inside, logged_pairs, said_elsewhere, spilled, facts.model_calls, mart.session_links
 -- about: status and best latency of each call, by one rule for all providers: execution, provider duration, own start and
 --   end, own pair (first of transcript, run log, audit trail), bound of the batch. Execution is what a second log times
 --   directly (exact; start and end in the log of the call itself are start_end), else its own request and result without
@@ -172,8 +185,10 @@ audit_pairs as (
 judged as (
     select p.* replace (
             coalesce(p.is_error, e.is_error) as is_error, coalesce(p.exit_code, e.exit_code) as exit_code,
-            coalesce(p.denial, e.denial) as denial
+            coalesce(p.denial, e.denial) as denial, coalesce(w.fact_id, p.result_fact_id) as result_fact_id,
+            coalesce(w.result_bytes, p.result_bytes) as result_bytes
         ),
+        case when w.fact_id is not null then '; output in a file' else '' end as spill,
         s.span,
         case when s.execution_us is not null then greatest(0, s.execution_us - coalesce(o.us, 0)) end as execution_us,
         p.request_rank < 6 and s.source_id is not distinct from p.source_id as is_own_span,
@@ -202,6 +217,7 @@ judged as (
     left join models m on m.session_id = p.session_id and m.message_key = p.message_key
     left join flushed f on f.session_id = p.session_id and f.call_key = p.call_key
     left join closing c on c.session_id = p.session_id and c.turn_no = p.turn_no
+    left join spilled w on w.session_id = p.session_id and w.call_key = p.call_key and p.result_fact_id is not null
     left join children l on l.other_session_id = p.session_id and l.via_call_key = p.call_key
 ),
 timed as (
@@ -234,7 +250,7 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
         when how in ('span', 'provider_duration') then 'exact'
         else 'good'
     end,
-    case how
+    nullif(coalesce(case how
         when 'span' then case when is_own_span then 'start and end, ' else 'run log, ' || span || ' ' end || 'ended on line ' || span_line
         when 'log' then 'run log, requested to finished, lines ' || log_line || ' and ' || log_result_line
             || case when human_us > 0 then ', without what a person took' else '' end
@@ -245,7 +261,7 @@ select session_id, call_key, seq, turn_no, request_fact_id, result_fact_id, name
             || 'lines ' || request_line || ' and ' || result_line
         when 'batch' then 'lines ' || request_line || ' and ' || result_line
         else 'result in ' || from_session
-    end,
+    end, '') || spill, ''),
     coalesce(pair_us, log_us, case when result_fact_id is not null then audit_us end), provider_us, wait_us,
     is_human_gate(
         name, status, denial, source, case how when 'none' then null else pair_us end, provider_us,

@@ -177,8 +177,10 @@ join facts.tool_requests q on q.session_id = c.session_id and q.fact_id = c.requ
 left join facts.tool_results r on r.session_id = c.session_id and r.fact_id = c.result_fact_id
 left join (
     select x.session_id, x.call_key, f.result_text
-    from (from mart.tool_calls where starts_with(latency_evidence, 'result in ')) x
-    join facts.tool_results f on f.session_id = substr(x.latency_evidence, 11) and f.fact_id = x.result_fact_id
+    from (
+        from mart.tool_calls where starts_with(latency_evidence, 'result in ') or ends_with(latency_evidence, '; output in a file')
+    ) x
+    join facts.tool_results f on f.fact_id = x.result_fact_id
 ) e on e.session_id = c.session_id and e.call_key = c.call_key
 where not c.is_copy;
 
@@ -496,7 +498,10 @@ create view main.orphan_results as
 select r.session_id, r.call_key, r.source_id, r.line_no, r.child, r.block, r.result_text, r.result_bytes, r.is_error, r.ts
 from facts.tool_results r
 anti join facts.tool_requests q on q.session_id = r.session_id and q.call_key = r.call_key
-anti join mart.copies c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child;
+anti join mart.copies c on c.source_id = r.source_id and c.line_no = r.line_no and c.child = r.child
+anti join (
+    from mart.tool_calls where ends_with(latency_evidence, '; output in a file')
+) f on f.result_fact_id = r.fact_id;
 
 -- object: main.source_summary
 -- kind: view

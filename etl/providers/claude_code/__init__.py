@@ -1,7 +1,8 @@
 """What are Claude Code's session files, and what do they say?
 
 ``paths``: roots and path grammar; ``shapes``: what only records can tell; ``transcript``: the adapter of sessions and
-sub-agents, with ``prompts``, ``results``, ``states`` and ``usage``; ``sidecars``: the meta documents of sub-agents.
+sub-agents, with ``prompts``, ``results``, ``states``, ``pictures`` and ``usage``; ``sidecars``: the
+meta documents of sub-agents; ``spilled``: outputs in files of their own.
 Facts and their evidence: docs/providers.md.
 """
 
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from etl.events import Unread
 from etl.grammars.inventory import content_inventory
 from etl.providers.base import Provider
-from etl.providers.claude_code.paths import HISTORY, claim, roots
+from etl.providers.claude_code.paths import HISTORY, SPILLED, claim, roots
 from etl.providers.claude_code.shapes import is_history, native_session, recognise, settle
 from etl.providers.claude_code.sidecars import adapt_meta
+from etl.providers.claude_code.spilled import adapt_spilled
 from etl.providers.claude_code.transcript import adapt_transcript
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def adapt(source: Source, session: str, records: Iterator[RecordLike]) -> Iterat
     """The adapter of a source."""
     if source.claim.store_kind == HISTORY:
         return _adapt_history(records)
+    if source.claim.store_kind == SPILLED:
+        return adapt_spilled(source, session, records)
     if source.claim.container == "json":
         return adapt_meta(source, session, records)
     return adapt_transcript(source, session, records)

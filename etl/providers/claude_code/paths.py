@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from etl.providers.base import Environment
 
 STORE: Final = "claude_projects"
+#: Outputs of tools that were too long for the transcript, a file each.
+SPILLED: Final = "claude_tool_results"
 #: What was typed, of all sessions, outside the tree of projects.
 HISTORY: Final = "claude_history"
 
@@ -26,8 +28,8 @@ _SID: Final = r"[A-Za-z0-9._-]+"
 _SUBAGENT: Final = re.compile(
     rf"(?:\A|/)(?P<parent>{_SID})/subagents/(?:[^/]+/)*agent-(?P<agent>{_SID}?)(?P<end>\.jsonl|\.meta\.json)\Z"
 )
-#: A tool's output that was too long for the transcript; the transcript holds its beginning.
-_SPILLED: Final = re.compile(rf"(?:\A|/)(?P<sid>{_SID})/tool-results/[^/]+\Z")
+#: The transcript holds the beginning of such an output, and the path of the file.
+_SPILLED: Final = re.compile(rf"(?:\A|/)(?P<sid>{_SID})/tool-results/(?P<name>[^/]+)\Z")
 _OLD_AGENT: Final = re.compile(rf"(?:\A|/)agent-(?P<agent>{_SID})\.jsonl\Z")
 _MAIN: Final = re.compile(rf"(?:\A|/)(?P<sid>{_SID})\.jsonl\Z")
 _IN_PROJECTS: Final = re.compile(r"/projects/(?P<rest>[^/]+/.*)\Z")
@@ -81,7 +83,7 @@ def claim(root: Root, path: str) -> Claim | None:
         marked = _in_projects(found["rest"])
         return None if marked is None else replace(marked, certain="/.claude/" in whole and marked.certain)
     tail = _in_projects(whole)
-    if tail is None or tail.container == "opaque":
+    if tail is None or tail.container == "text":
         return None
     return replace(tail, certain=False, sniffed=tail.parent is None)
 
@@ -92,7 +94,7 @@ def _in_projects(path: str) -> Claim | None:
         container = "jsonl" if found["end"] == ".jsonl" else "json"
         return Claim(STORE, container, f"agent-{found['agent']}", parent=found["parent"], agent=found["agent"])
     if found := _SPILLED.search(path):
-        return Claim("claude_tool_results", "opaque", found["sid"], holds="many")
+        return Claim(SPILLED, "text", found["sid"], agent=found["name"], holds="many")
     if found := _OLD_AGENT.search(path):
         return Claim(STORE, "jsonl", f"agent-{found['agent']}", agent=found["agent"], certain=False)
     found = _MAIN.search(path)

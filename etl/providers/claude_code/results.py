@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import SessionFact
 from etl.grammars.blocks import result
+from etl.providers.claude_code.spilled import spilled_to
 from etl.shape import as_bool, as_dict, as_float, as_str, as_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def results(value: dict[str, Any], parts: list[Part]) -> Iterator[Event]:
         _judge(told, detail, as_str(extra))
         told.provider_us = _duration(detail)
         yield told
+        if told.call_id and (name := spilled_to(detail, told.text)):
+            yield SessionFact(f"spilled.{name}", told.call_id)
         agent = as_text(detail.get("agentId"))
         if agent and told.call_id:
             yield SessionFact(f"spawned.{agent}", told.call_id)
