@@ -1,123 +1,204 @@
-"""What do the reports say, as tables?
+"""Which reports are there, which parameters do they take, and what do they say of a store?
 
-Reports are SQL in ``sql/reports``, each with typed parameters; this module runs them on a store.
+A report is the parts of one name in ``sql/reports``, in the order of their file: ``NAME.heading`` is its first line,
+parts with a title are its tables for people (``-``: a table without one), ``NAME.rows`` is its one table for machines
+(else its first table). What stands there without a heading is no report, but what another command asks. Parameters are
+typed in the headers; a report takes those that its parts take.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.errors import UsageError
-from etl.store import connect, report_table
+from etl.sqlfiles import load_sql
+from etl.store import connect
+from etl.when import instant_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     import duckdb
     import pyarrow as pa
 
+    from etl.sqlfiles import SqlObject
 
-#: The reports of sessions, by name, with what their heading calls them.
-REPORTS: Final[dict[str, str]] = {"muse": "Muse", "qoder": "Qoder"}
+_HEADING: Final = "heading"
+_ROWS: Final = "rows"
+_UNTITLED: Final = "-"
+_CLOCK: Final = "tz"
 
 
 @dataclass(frozen=True, slots=True)
-class SessionReport:
-    """A provider's report: its heading, the totals (one row), the sessions they are over, and both as one table; of
-    Qoder, by title, the models, the tools with what they took and waited for, and what nobody has described.
-    """
+class Parameter:
+    """A parameter of a report: its SQL type (text, integer or timestamptz) and its default, None for none."""
 
-    heading: str
-    totals: pa.Table
-    sessions: pa.Table
-    rows: pa.Table
-    parts: dict[str, pa.Table]
+    name: str
+    kind: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A report as its file has it: name, what it is about, parameters by name, and its parts by name."""
+
+    name: str
+    about: str
+    parameters: dict[str, Parameter]
+    parts: dict[str, SqlObject]
 
     @property
-    def listed(self) -> list[tuple[str, pa.Table]]:
-        """What is read in order: title ("": none) and table."""
-        return [("", self.totals), ("", self.sessions), *self.parts.items()]
+    def titled(self) -> dict[str, str]:
+        """The parts that people read, by name, with their titles (empty: none)."""
+        stated = {name: part.options.get("title") for name, part in self.parts.items()}
+        return {name: "" if title == _UNTITLED else title for name, title in stated.items() if title is not None}
+
+    @property
+    def machine_part(self) -> str:
+        """The part that is the report for machines."""
+        return _ROWS if _ROWS in self.parts else next(iter(self.titled))
 
 
-def session_report(db: str, name: str, sessions: int) -> SessionReport:
-    """The report of a name (``REPORTS``) over the latest ``sessions`` sessions. Raises StoreMissing and its kin."""
-    connection = connect(db)
-    try:
-        totals = report_table(connection, f"{name}.totals", sessions=sessions)
-        listed = report_table(connection, f"{name}.sessions", sessions=sessions)
-        rows = report_table(connection, f"{name}.rows", sessions=sessions)
-        parts = _qoder_parts(connection, sessions) if name == "qoder" else {}
-    finally:
-        connection.close()
-    total = totals.to_pylist()[0]
-    return SessionReport(heading(REPORTS[name], total["sessions"], total["raw_envelopes"]), totals, listed, rows, parts)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One table of a report: its name, its title (empty: none), its rows, and the columns that may be drawn as bars."""
+
+    name: str
+    title: str
+    table: pa.Table
+    bars: tuple[str, ...] = ()
 
 
-def _qoder_parts(connection: duckdb.DuckDBPyConnection, sessions: int) -> dict[str, pa.Table]:
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report says: its heading and its tables in order. ``about`` is the sentence that describes it."""
+
+    name: str
+    about: str
+    heading: str
+    parts: tuple[Part, ...]
+
+
+def definitions() -> dict[str, Definition]:
+    """Every report, by name."""
+    grouped: dict[str, dict[str, SqlObject]] = {}
+    for item in load_sql("reports"):
+        name, _, part = item.name.partition(".")
+        grouped.setdefault(name, {})[part] = item
     return {
-        "Models": report_table(connection, "qoder.models", sessions=sessions),
-        "Tools: execution and waits": report_table(connection, "qoder.waits", sessions=sessions),
-        "Unknown records by version": report_table(connection, "qoder.unknown"),
+        name: Definition(name, parts[_HEADING].about, _parameters(parts), parts)
+        for name, parts in sorted(grouped.items())
+        if _HEADING in parts
     }
 
 
-@dataclass(frozen=True, slots=True)
-class BridgeReport:
-    """The Bridge report: its heading, its tables with their titles in order, and all as one table."""
-
-    heading: str
-    listed: list[tuple[str, pa.Table]]
-    rows: pa.Table
-
-
-#: Titles of the Bridge report's tables, by the report that fills them.
-_BRIDGE_PARTS: Final = {
-    "bridge.runs": "Runs",
-    "bridge.timing": "Turns, milliseconds since each began",
-    "bridge.boundaries": "Boundaries: transport, A received, B put together, C normalised, D parsed, E failed",
-    "bridge.availability": "Availability of the provider",
-    "bridge.disagreements": "Stated differently",
-}
+def definition(name: str) -> Definition:
+    """The report of a name. Raises UsageError, with the nearest name."""
+    known = definitions()
+    if name not in known:
+        raise UsageError(_unknown("report", name, known))
+    return known[name]
 
 
-def bridge_report(db: str, batch: str = "") -> BridgeReport:
-    """The Bridge report over one batch (empty: all). Raises UsageError when there is no such batch, StoreMissing and
-    its kin.
+def run_report(db: str, name: str, now: datetime, **stated: str | int | None) -> Report:
+    """What a report says of a store. Parameters are given as a person writes them; ``now`` is what ``7d`` counts from.
+
+    Raises UsageError for an unknown report, parameter, time zone or Bridge batch, StoreMissing and its kin.
     """
-    connection = connect(db)
+    found = definition(name)
+    with connect(db) as connection:
+        values = _values(connection, found, stated, now)
+        (heading,) = _table(connection, found.parts[_HEADING], values).to_pylist()
+        parts = tuple(
+            Part(part, title, _table(connection, found.parts[part], values), _bars(found.parts[part]))
+            for part, title in found.titled.items()
+        )
+    return Report(name, found.about, heading["heading"], parts)
+
+
+def report_rows(db: str, name: str, now: datetime, part: str | None = None, **stated: str | int | None) -> pa.Table:
+    """One part of a report as a table, without one the whole report as its table for machines. Raises as
+    :func:`run_report` does.
+    """
+    found = definition(name)
+    if part is not None and part not in found.parts:
+        raise UsageError(_unknown(f"part of the report {name}", part, [*found.titled, _ROWS]))
+    with connect(db) as connection:
+        values = _values(connection, found, stated, now)
+        return _table(connection, found.parts[part or found.machine_part], values)
+
+
+def _parameters(parts: Mapping[str, SqlObject]) -> dict[str, Parameter]:
+    return {taken.name: taken for part in parts.values() for taken in taken_by(part)}
+
+
+def taken_by(part: SqlObject) -> list[Parameter]:
+    """The parameters of one statement, as its header types them: ``name type [default]``, separated by commas."""
+    stated = [words.split() for words in part.options.get("params", "").split(",") if words.strip()]
+    return [Parameter(words[0], words[1], words[2] if len(words) > 2 else None) for words in stated]
+
+
+def _values(
+    connection: duckdb.DuckDBPyConnection, found: Definition, stated: Mapping[str, str | int | None], now: datetime
+) -> dict[str, Any]:
+    """The parameters' values: what was stated, else the defaults. Raises UsageError for what makes no sense."""
+    for name in stated:
+        if name not in found.parameters and name != _CLOCK:  # where no time is shown the clock changes nothing
+            raise UsageError(_unknown(f"parameter of the report {found.name}", name, found.parameters))
+    zone = _zone(connection, stated.get(_CLOCK))
+    values: dict[str, Any] = {}
+    for name, taken in found.parameters.items():
+        given = stated.get(name)
+        values[name] = taken.default if given is None else given
+        if taken.kind == "integer" and values[name] is not None:
+            values[name] = _count(name, values[name])
+        elif taken.kind == "timestamptz" and given is not None:
+            values[name] = instant_of(str(given), now, zone, is_end=name == "until")
+    if values.get("batch") is not None:
+        _known_batch(connection, values["batch"])
+    return values | ({_CLOCK: zone} if _CLOCK in values else {})
+
+
+def _count(name: str, given: Any) -> int:
     try:
-        if batch:
-            known = connection.execute("select batch_id from main.bridge_batches order by batch_id").fetchall()
-            if (batch,) not in known:
-                there = ", ".join(name for (name,) in known) or "none"
-                raise UsageError(f"there is no Bridge batch {batch!r}; there are: {there}")
-        totals = report_table(connection, "bridge.totals", batch=batch).to_pylist()[0]
-        listed = [(title, report_table(connection, name, batch=batch)) for name, title in _BRIDGE_PARTS.items()]
-        rows = report_table(connection, "bridge.rows", batch=batch)
-    finally:
-        connection.close()
-    return BridgeReport(bridge_heading(totals), listed, rows)
+        number = int(given)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= 1 << 31:
+        raise UsageError(f"{name} is a number from 1, not {given!r}")
+    return number
 
 
-def bridge_heading(totals: Mapping[str, Any]) -> str:
-    """``5-run Qoder Bridge report: 170 messages in 7 turns, zero Bridge failures, zero late turns``."""
-    failures = totals["bridge_failures"] + totals["transport_failures"]
-    told = [
-        f"{totals['sdk_raw_chunks']} messages in {totals['turns']} turns",
-        f"{_number(totals['protocol_errors'], 'protocol error')}",
-        f"{_number(totals['provider_unavailable'], 'turn')} without a provider",
-        f"{_number(failures, 'failure')} of Bridge or transport",
-        f"{_number(totals['late_turns'], 'late turn')}",
-    ]
-    return f"{totals['runs']}-run Qoder Bridge report: {', '.join(told)}"
+def _zone(connection: duckdb.DuckDBPyConnection, stated: str | int | None) -> str:
+    if stated is None:
+        return "UTC"
+    known = [row[0] for row in connection.execute("select name from pg_timezone_names()").fetchall()]
+    if stated not in known:
+        raise UsageError(_unknown("time zone", str(stated), known))
+    return str(stated)
 
 
-def _number(number: int, noun: str) -> str:
-    return f"{number or 'zero'} {noun}{'' if number == 1 else 's'}"
+def _known_batch(connection: duckdb.DuckDBPyConnection, batch: str) -> None:
+    known = connection.execute("select batch_id from main.bridge_batches order by batch_id").fetchall()
+    if (batch,) not in known:
+        there = ", ".join(name for (name,) in known) or "none"
+        raise UsageError(f"there is no Bridge batch {batch!r}; there are: {there}")
 
 
-def heading(title: str, sessions: int, raw_envelopes: int) -> str:
-    """``40-session Qoder report, zero raw envelopes``."""
-    number = "zero" if raw_envelopes == 0 else str(raw_envelopes)
-    return f"{sessions}-session {title} report, {number} raw envelope{'' if raw_envelopes == 1 else 's'}"
+def _table(connection: duckdb.DuckDBPyConnection, part: SqlObject, values: Mapping[str, Any]) -> pa.Table:
+    taken = {parameter.name: values[parameter.name] for parameter in taken_by(part)}
+    return connection.sql(part.sql.strip().rstrip(";"), params=taken or None).to_arrow_table()
+
+
+def _bars(part: SqlObject) -> tuple[str, ...]:
+    return tuple(name.strip() for name in part.options.get("bars", "").split(",") if name.strip())
+
+
+def _unknown(what: str, name: str, known: Any) -> str:
+    near = get_close_matches(name, list(known), 1)
+    listed = list(known)
+    there = f"there are: {', '.join(listed)}" if len(listed) <= 20 else "none is like it"
+    return f"there is no {what} {name!r}; " + (f"did you mean {near[0]}?" if near else there)

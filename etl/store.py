@@ -62,7 +62,8 @@ def described() -> tuple[list[SqlObject], dict[str, list[tuple[str, str]]]]:
             if item.kind != "check":
                 connection.execute(item.sql)
         for item in objects:
-            call = {"table": item.name, "view": item.name}.get(item.kind, f"{item.name}(1)")
+            example = item.options.get("example", f"{item.name}(1)")
+            call = {"table": item.name, "view": item.name}.get(item.kind, example)
             if item.kind in ("table", "view") or (item.kind == "macro" and item.columns):
                 types[item.name] = [(row[0], row[1]) for row in connection.execute(f"describe from {call}").fetchall()]
     return objects, types

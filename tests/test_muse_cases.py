@@ -17,10 +17,10 @@ import pytest
 
 from etl.extract import FLUSH_BYTES
 from etl.providers.muse.vocabulary import SKIPPED
-from etl.reports import session_report
+from etl.reports import report_rows, run_report
 from etl.schema import TABLES
 from etl.store import connect
-from tests.loading import FIXTURES, build, find, join_trees, load_home
+from tests.loading import FIXTURES, NOW, build, find, join_trees, load_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,14 +170,15 @@ def test_every_reason_for_skipping_is_a_sentence() -> None:
 
 
 def test_the_report_counts_the_example(stores: dict[str, Store]) -> None:
-    found = session_report(str(stores[ALONE].db), "muse", 40)
+    db = str(stores[ALONE].db)
+    found = run_report(db, "muse", NOW)
     assert found.heading == "2-session Muse report, zero raw envelopes"
-    (total,) = found.totals.to_pylist()
+    (total,) = found.parts[0].table.to_pylist()
     wanted = {"turns": 6, "scheduled": 1, "failed": 1, "cancelled": 1, "unfinished": 1, "prompts": 5, "steers": 1}
     assert {name: total[name] for name in wanted} == wanted
     assert (total["tool_calls"], total["tool_errors"], total["subagents"], total["unwaited"]) == (9, 3, 2, 0)
-    assert [row["row_kind"] for row in found.rows.to_pylist()] == ["total", "session", "session"]
-    assert found.sessions.num_rows == 2
+    assert [row["row_kind"] for row in report_rows(db, "muse", NOW).to_pylist()] == ["total", "session", "session"]
+    assert found.parts[1].table.num_rows == 2
 
 
 def test_results_do_not_depend_on_the_order_of_files_or_on_what_was_loaded_before(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from etl.reports import Report
+
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 
 
@@ -71,15 +73,15 @@ def emit_table(table: pa.Table, fmt: str) -> None:
     emit(render(table, fmt, width=width if fmt == "table" else None, color=color))
 
 
-def emit_report(heading: str, parts: Iterable[tuple[str, pa.Table]], fmt: str) -> None:
+def emit_report(report: Report, fmt: str) -> None:
     """Writes a report for people: its heading, then its tables below their titles (one with a title and no row is left
     out).
     """
-    emit([f"{heading}\n"])
-    for title, part in parts:
-        if len(part) or not title:
-            emit([f"\n{title}\n\n" if title else "\n"])
-            emit_table(part, fmt)
+    emit([f"{report.heading}\n"])
+    for part in report.parts:
+        if len(part.table) or not part.title:
+            emit([f"\n{part.title}\n\n" if part.title else "\n"])
+            emit_table(part.table, fmt)
 
 
 def path_of(db: str | None) -> str:

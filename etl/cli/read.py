@@ -8,56 +8,90 @@ from typing import TYPE_CHECKING
 
 import click
 
-from etl.cli.output import db_option, emit, emit_report, emit_table, format_option, path_of, quiet_option
+from etl.cli.output import (
+    db_option,
+    emit,
+    emit_report,
+    emit_table,
+    format_option,
+    path_of,
+    quiet_option,
+)
 from etl.errors import EXIT_BUG, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-_REPORTS = ("bridge", "muse", "qoder")
+    import pyarrow as pa
 
 
 @click.command()
 @click.argument("name", required=False)
 @db_option
-@click.option(
-    "--sessions", type=click.IntRange(1), default=40, show_default=True, help="How many sessions, the latest."
-)
-@click.option("--batch", default="", help="Only this batch of the bridge report. Default: all.")
+@click.option("--since", metavar="WHEN", help="From a day, a time, or 12h, 7d, 2w ago on.")
+@click.option("--until", metavar="WHEN", help="Up to a day (its end) or a time.")
+@click.option("--provider", metavar="NAME", help="Only this agent.")
+@click.option("--project", metavar="NAME", help="Only this project.")
+@click.option("--tz", metavar="ZONE", help="Clock of days, hours and times, e.g. Europe/Berlin. Default: UTC.")
+@click.option("--sessions", metavar="N", help="How many sessions, the latest. Default: 40.")
+@click.option("--batch", metavar="ID", help="Only this batch of a Bridge.")
+@click.option("-p", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter by name.")
+@click.option("--part", metavar="NAME", help="Only this table of the report.")
 @format_option
-def report(name: str | None, db: str | None, sessions: int, batch: str, fmt: str) -> int:
-    """Print a report; without a NAME, list them.
+def report(
+    name: str | None,
+    db: str | None,
+    parameters: tuple[str, ...],
+    part: str | None,
+    fmt: str,
+    **named: str | None,
+) -> int:
+    """Print a report; without a NAME, list them with their parameters.
 
-    json, jsonl and csv give one table: of qoder the row of kind total first, then the sessions; of bridge the runs,
-    then the turns. For people there follow the models, the tools with what they took and waited for, and records nobody
-    has described, by version.
+    json, jsonl and csv give one table: the report's rows, or those of --part.
 
     \b
     Example:
       sessionmart report qoder --sessions 40
-      sessionmart report bridge
+      sessionmart report latency --since 7d --tz Europe/Berlin
+      sessionmart report errors --part services --format csv
     """
-    if name is None:
-        emit(f"{known}\n" for known in _REPORTS)
-        return EXIT_OK
-    if name not in _REPORTS:
-        raise UsageError(_unknown("report", name, _REPORTS))
-    from etl.reports import bridge_report, session_report
+    from datetime import UTC, datetime
 
-    told = bridge_report(path_of(db), batch) if name == "bridge" else session_report(path_of(db), name, sessions)
-    if fmt in ("table", "markdown"):
-        emit_report(told.heading, told.listed, fmt)
+    from etl.reports import report_rows, run_report
+
+    if name is None:
+        emit_table(_list_of_reports(), fmt)
+        return EXIT_OK
+    stated = {key: value for key, value in named.items() if value is not None} | _pairs(parameters)
+    now, store = datetime.now(UTC), path_of(db)
+    if part is not None or fmt in ("json", "jsonl", "csv"):
+        emit_table(report_rows(store, name, now, part, **stated), fmt)
     else:
-        emit_table(told.rows, fmt)
+        emit_report(run_report(store, name, now, **stated), fmt)
     return EXIT_OK
 
 
-def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
+def _pairs(parameters: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in parameters:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"-p wants NAME=VALUE, not {pair!r}")
+        found[name] = value
+    return found
 
-    near = get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    return f"there is no {what} {name!r}; {hint}"
+
+def _list_of_reports() -> pa.Table:
+    import pyarrow as pa
+
+    from etl.reports import definitions
+
+    listed = [
+        {"report": found.name, "about": found.about, "parameters": ", ".join(found.parameters)}
+        for found in definitions().values()
+    ]
+    return pa.Table.from_pylist(listed)
 
 
 @click.command()

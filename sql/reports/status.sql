@@ -24,25 +24,8 @@ group by all
 order by all;
 
 -- report: status.drift
--- about: record types and content items that no adapter knows, by provider and version of the agent. first_seen is the log's own
---   time, not the load's: that of the last dated record up to the first one of its kind in a source, else of the next dated
---   record; source_id and line_no are the earliest place
-with places as (
-    select s.provider, c.unit, c.kind, s.tool_version, c.n, c.source_id, c.first_line, coalesce(b.ts, a.ts) as ts
-    from facts.record_census c
-    join facts.sources s using (source_id)
-    asof left join (select source_id, line_no, ts from facts.records where ts is not null) b
-        on b.source_id = c.source_id and c.first_line >= b.line_no
-    asof left join (select source_id, line_no, ts from facts.records where ts is not null) a
-        on a.source_id = c.source_id and c.first_line < a.line_no
-    where c.disposition = 'unknown' and c.unit in ('record', 'item')
-)
-select provider, unit, kind, tool_version, sum(n)::bigint as n, count(*) as sources, min(ts) as first_seen,
-    first(source_id order by ts nulls last, source_id) as source_id,
-    first(first_line order by ts nulls last, source_id) as line_no
-from places
-group by provider, unit, kind, tool_version
-order by provider, unit desc, kind, tool_version nulls last;
+-- about: record types and content items that no adapter knows, with the earliest place of each
+from main.drift;
 
 -- report: status.findings
 -- about: what the checks found when the store was published, by check

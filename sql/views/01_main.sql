@@ -592,6 +592,7 @@ group by all;
 --   paired_calls: calls with a result
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
+--   human_waits: of these calls those that probably waited for a person
 --   credits: credits charged
 --   models: models that answered, sorted
 --   timed_by_log: calls whose execution a run log times
@@ -603,7 +604,7 @@ group by all;
 create view main.qoder_session_report as
 select s.session_id, s.title, s.project, s.kind, s.started_at, s.ended_at, s.prompts, s.text_rows, s.thinking_rows,
     s.text_rows + s.thinking_rows as readable_rows, s.tool_calls, s.tool_errors,
-    coalesce(c.paired_calls, 0) as paired_calls, c.p50_ms, c.p95_ms, s.credits, s.models,
+    coalesce(c.paired_calls, 0) as paired_calls, c.p50_ms, c.p95_ms, coalesce(c.human_waits, 0) as human_waits, s.credits, s.models,
     coalesce(c.timed_by_log, 0) as timed_by_log, c.wait_ms, s.unknown_items, s.rejected_lines,
     s.raw_envelopes
 from mart.sessions s
@@ -611,6 +612,7 @@ left join (
     select session_id, count(result_fact_id) as paired_calls,
         round(quantile_cont(latency_us / 1000.0, 0.5) filter (status in ('ok', 'error')), 3) as p50_ms,
         round(quantile_cont(latency_us / 1000.0, 0.95) filter (status in ('ok', 'error')), 3) as p95_ms,
+        count(*) filter (status in ('ok', 'error') and human_gate_suspected) as human_waits,
         count(*) filter (latency_source = 'execution') as timed_by_log,
         try_cast(sum(wait_us) as bigint) / 1000.0 as wait_ms
     from mart.tool_calls
@@ -622,7 +624,7 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 -- object: main.qoder_latest
 -- kind: macro
 -- grain: one row per session of the Qoder report over n sessions
--- about: The latest n Qoder sessions that have an end, latest first.
+-- about: The latest n Qoder sessions that have an end, latest first; of one project, or that ended in a span of time, where asked.
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: custom, generated, sidecar, last prompt, summary, first prompt
@@ -639,6 +641,7 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 --   paired_calls: calls with a result
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
+--   human_waits: of these calls those that probably waited for a person
 --   credits: credits charged
 --   models: models that answered, sorted
 --   timed_by_log: calls whose execution a run log times
@@ -647,10 +650,10 @@ where s.provider = 'qoder' and s.kind in ('root', 'fork');
 --   unknown_items: content items of unknown type
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
-create macro main.qoder_latest(n) as table
+create macro main.qoder_latest(n, only_project := null, since := null, until := null) as table
 select *
 from main.qoder_session_report
-where ended_at is not null
+where ended_at is not null and is_asked(null, project, ended_at, null, only_project, since, until)
 order by ended_at desc, session_id
 limit n;
 
@@ -669,6 +672,7 @@ limit n;
 --   paired_calls: calls with a result
 --   p50_ms: median latency of calls of status ok and error, milliseconds
 --   p95_ms: 95th percentile of the same, milliseconds
+--   human_waits: of these calls those that probably waited for a person
 --   credits: credits charged
 --   models: models that answered, sorted
 --   timed_by_log: calls whose execution a run log times
@@ -677,9 +681,9 @@ limit n;
 --   unknown_items: content items of unknown type
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
-create macro main.qoder_report(n) as table
+create macro main.qoder_report(n, only_project := null, since := null, until := null) as table
 with latest as (
-    from main.qoder_latest(n)
+    from main.qoder_latest(n, only_project := only_project, since := since, until := until)
 ),
 calls as (
     select round(quantile_cont(latency_us / 1000.0, 0.5), 3) as p50_ms, round(quantile_cont(latency_us / 1000.0, 0.95), 3) as p95_ms
@@ -690,7 +694,7 @@ select count(*) as sessions, coalesce(try_cast(sum(prompts) as bigint), 0) as pr
     coalesce(try_cast(sum(thinking_rows) as bigint), 0) as thinking_rows, coalesce(try_cast(sum(readable_rows) as bigint), 0) as readable_rows,
     coalesce(try_cast(sum(tool_calls) as bigint), 0) as tool_calls, coalesce(try_cast(sum(tool_errors) as bigint), 0) as tool_errors,
     coalesce(try_cast(sum(paired_calls) as bigint), 0) as paired_calls, any_value(calls.p50_ms) as p50_ms,
-    any_value(calls.p95_ms) as p95_ms, try_cast(sum(credits) as decimal(18, 9)) as credits,
+    any_value(calls.p95_ms) as p95_ms, coalesce(try_cast(sum(human_waits) as bigint), 0) as human_waits, try_cast(sum(credits) as decimal(18, 9)) as credits,
     coalesce(list_sort(list_distinct(flatten(list(models)))), []) as models,
     coalesce(try_cast(sum(timed_by_log) as bigint), 0) as timed_by_log, sum(wait_ms) as wait_ms,
     coalesce(try_cast(sum(unknown_items) as bigint), 0) as unknown_items, coalesce(try_cast(sum(rejected_lines) as bigint), 0) as rejected_lines,

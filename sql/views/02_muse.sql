@@ -259,7 +259,7 @@ where s.provider = 'muse' and s.kind in ('root', 'fork');
 -- object: main.muse_latest
 -- kind: macro
 -- grain: one row per session of the Muse report over n sessions
--- about: The latest n Muse sessions that have an end, latest first.
+-- about: The latest n Muse sessions that have an end, latest first; of one project, or that ended in a span of time, where asked.
 -- columns:
 --   session_id: provider[.realm]:native id
 --   title: title by precedence: given by the person, by the agent, first prompt
@@ -291,10 +291,10 @@ where s.provider = 'muse' and s.kind in ('root', 'fork');
 --   unknown_records: records that nobody has described
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
-create macro main.muse_latest(n) as table
+create macro main.muse_latest(n, only_project := null, since := null, until := null) as table
 select *
 from main.muse_session_report
-where ended_at is not null
+where ended_at is not null and is_asked(null, project, ended_at, null, only_project, since, until)
 order by ended_at desc, session_id
 limit n;
 
@@ -328,9 +328,9 @@ limit n;
 --   unknown_records: records that nobody has described
 --   rejected_lines: non-blank lines that gave no JSON object, a torn tail included
 --   raw_envelopes: rows that show transport JSON
-create macro main.muse_report(n) as table
+create macro main.muse_report(n, only_project := null, since := null, until := null) as table
 with latest as (
-    from main.muse_latest(n)
+    from main.muse_latest(n, only_project := only_project, since := since, until := until)
 ),
 calls as (
     select round(quantile_cont(latency_us / 1000.0, 0.5), 3) as p50_ms, round(quantile_cont(latency_us / 1000.0, 0.95), 3) as p95_ms
