@@ -8,7 +8,7 @@ one and the whole again: before comparing, both sides go through the same rules.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.shape import as_dict, canonical
 
@@ -43,6 +43,26 @@ def comparable(value: Any, depth: int = 0) -> Any:
 def comparable_json(value: Any) -> str:
     """The comparable value as canonical JSON."""
     return canonical(comparable(value))
+
+
+class Content(NamedTuple):
+    """What a value holds, as hashes: as it stands, and with both sides masked alike."""
+
+    plain: int
+    comparable: int
+    is_masked: bool
+
+    def is_same(self, other: Content) -> bool:
+        """Do two values hold the same? Where one of them is masked, what a mask may hide tells nothing apart."""
+        if self.plain == other.plain:
+            return True
+        return (self.is_masked or other.is_masked) and self.comparable == other.comparable
+
+
+def content_of_value(value: Any) -> Content:
+    """What a value holds, to be compared."""
+    text = canonical(value)
+    return Content(hash(text), hash(comparable_json(value)), MASK in text)
 
 
 def has_masked_number(message: dict[str, Any]) -> bool:

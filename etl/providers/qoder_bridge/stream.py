@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.providers.qoder_bridge.answers import Answer, read_answer
+from etl.providers.qoder_bridge.masking import Content, content_of_value
 from etl.providers.qoder_bridge.messages import content_of, text_of
 from etl.providers.qoder_bridge.strict import storable
-from etl.shape import as_dict, as_list, as_str, as_text, canonical
+from etl.shape import as_dict, as_list, as_str, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,24 @@ class Taken(NamedTuple):
 
     disposition: str
     other_line: int | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """A message that was seen: the digest that the log stated, what it holds, and its line."""
+
+    digest: str | None
+    content: Content
+    line_no: int
+
+    def is_same(self, digest: str | None, content: Content) -> bool:
+        """Is it sent again? A digest was taken before the log masked anything: it tells only of another digest."""
+        if self.digest is not None and digest is not None:
+            return self.digest == digest
+        if not self.content.is_same(content):
+            return False
+        self.digest = self.digest or digest
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +103,8 @@ class Stream:
     error: str | None = None
     failure: str | None = None
     dispositions: dict[str, int] = field(default_factory=dict)
-    _seen: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    _finals: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[str, _Known] = field(default_factory=dict)
+    _finals: dict[str, _Known] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -99,7 +118,7 @@ class Stream:
 
     def take(self, message: dict[str, Any], place: tuple[int, int], digest: str | None = None) -> Taken:
         """The next message, at a line and child. ``digest`` is the one the log states: it was taken before the log
-        masked anything, so it is compared with digests only; without one the content decides.
+        masked anything, so it is compared with digests only; where one of two has none, the contents decide.
         """
         taken = self._taken(message, place, digest)
         self.dispositions[taken.disposition] = self.dispositions.get(taken.disposition, 0) + 1
@@ -110,13 +129,12 @@ class Stream:
             return Taken(AFTER)
         uuid = as_text(message.get("uuid"))
         if uuid is not None:
-            identity: Any = ("digest", digest) if digest else ("content", hash(canonical(message)))
-            if uuid in self._seen:
-                known, line_no = self._seen[uuid]
-                if known == identity:
-                    return Taken(DUP_UUID, line_no)
-                return self._broken(DUPLICATE_UUID, "a uuid again with other content", line_no)
-            self._seen[uuid] = (identity, place[0])
+            content, known = content_of_value(message), self._seen.get(uuid)
+            if known is not None and known.is_same(digest, content):
+                return Taken(DUP_UUID, known.line_no)
+            if known is not None:
+                return self._broken(DUPLICATE_UUID, "a uuid again with other content", known.line_no)
+            self._seen[uuid] = _Known(digest, content, place[0])
         if message.get("type") == "assistant":
             return self._assistant(message, place)
         if message.get("type") == "result":
@@ -139,13 +157,12 @@ class Stream:
             return self._broken(INVALID_MESSAGE, "an assistant message of another role, type or content")
         stop, message_id = as_text(body.get("stop_reason")), as_text(body.get("id"))
         if stop is not None and message_id is not None:
-            final = hash(canonical({"blocks": blocks, "stop": stop}))
-            if message_id in self._finals:
-                known, line_no = self._finals[message_id]
-                if known == final:
-                    return Taken(DUP_FINAL, line_no)
-                return self._broken(DUPLICATE_FINAL, "two final snapshots of one message differ", line_no)
-            self._finals[message_id] = (final, place[0])
+            content, known = content_of_value({"blocks": blocks, "stop": stop}), self._finals.get(message_id)
+            if known is not None and known.is_same(None, content):
+                return Taken(DUP_FINAL, known.line_no)
+            if known is not None:
+                return self._broken(DUPLICATE_FINAL, "two final snapshots of one message differ", known.line_no)
+            self._finals[message_id] = _Known(None, content, place[0])
         violated = self._contents(blocks, stop)
         if violated is not None:
             return self._broken(*violated)
