@@ -115,7 +115,7 @@ _SPEC: Final[dict[str, str]] = {
         is_masked:bool payload:str!""",
     "queue_events": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 status:str!
         service_available:bool request_id:str! model_key:str! queue_type:str! queue_count:i64 queue_wait_us:i64
-        wait_us:i64""",
+        wait_us:i64 disposition:str""",
     "envelopes": """@ batch_id:str! run:i32 turn:i32 boundary:str envelope_index:i32 raw:str! parse_ok:bool
         parse_error:str! code:str tool_name:str! call_key:str!""",
     "bridge_claims": """@ batch_id:str! run:i32 turn:i32 claim:str! value:str! evidence_level:str""",

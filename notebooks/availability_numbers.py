@@ -52,7 +52,7 @@ select q.batch_id, q.run, q.turn, q.elapsed_us / 1000.0 as elapsed_ms, q.status,
     case when not q.service_available then 'not available' when q.status = 'ready' then 'ready' else 'queued' end as word
 from facts.queue_events q
 join bridge_sources s using (source_id, batch_id, run, turn)
-where not s.is_copy
+where not s.is_copy and q.disposition <> 'after_terminal'
 order by q.batch_id, q.run, q.turn, q.line_no
 """
 RUNS: Final = """

@@ -773,7 +773,7 @@ create table facts.provider_runs (
 --   first_token_us: to the first text of the answer, microseconds
 --   last_message_us: to the last message of the SDK, microseconds
 --   terminal_us: to what ended the turn, cleanup included, microseconds
---   raw_chunk_count: messages of the SDK that were consumed, resends included
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none after the turn was over
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
 --   snapshot_count: assistant snapshots that are part of the answer
@@ -935,7 +935,7 @@ create table facts.boundary_events (
 --   defect_code: code of the first complete envelope in it that is not right
 --   is_masked: a number in it is masked
 --   dup_of_line: line of the message it repeats or contradicts
---   disposition: kept, dup_uuid, dup_final, conflict or after_terminal (the turn was over)
+--   disposition: kept, dup_uuid, dup_final, conflict or after_terminal (the turn was over: not consumed, in no count)
 --   payload: what no other column holds, for messages that are no snapshot and no stream event, masked JSON
 create table facts.sdk_messages (
     fact_id ubigint,
@@ -1043,6 +1043,7 @@ create table facts.transport_frames (
 --   queue_count: requests in the queue
 --   queue_wait_us: waited in the queue so far, microseconds
 --   wait_us: wait that the service expects, microseconds
+--   disposition: what became of the message, as in sdk_messages: after_terminal ones came when the turn was over
 create table facts.queue_events (
     fact_id ubigint,
     source_id varchar,
@@ -1062,7 +1063,8 @@ create table facts.queue_events (
     queue_type varchar,
     queue_count bigint,
     queue_wait_us bigint,
-    wait_us bigint
+    wait_us bigint,
+    disposition varchar
 );
 
 -- object: facts.envelopes

@@ -75,7 +75,8 @@ group by t.batch_id;
 --   first_token_ms: to the first text of the answer
 --   last_message_ms: to the last message of the SDK
 --   terminal_ms: to what ended the turn, cleanup included
---   raw_chunk_count: messages of the SDK that were consumed, resends included; NULL where no file shows them
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none after the turn was over. NULL where no
+--     file shows them
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
 --   snapshot_count: assistant snapshots that are part of the answer
@@ -239,7 +240,7 @@ with queue as (
         list(q.elapsed_us / 1000.0) as heartbeats
     from facts.queue_events q
     join main.bridge_sources b using (source_id, batch_id, run, turn)
-    where not b.is_copy
+    where not b.is_copy and q.disposition <> 'after_terminal'
     group by all
 ),
 bounded as (
@@ -471,7 +472,7 @@ with beats as (
         count(*) filter (q.status = 'ready') as ready_events, max(q.queue_wait_us) / 1000.0 as queue_wait_ms
     from facts.queue_events q
     join main.bridge_sources b using (source_id, batch_id, run, turn)
-    where not b.is_copy
+    where not b.is_copy and q.disposition <> 'after_terminal'
     group by all
 ),
 classed as (
@@ -580,7 +581,13 @@ from (
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, count(f.fact_id)::varchar, 'transport'
     from read r
     join main.bridge_sources o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and not o.is_copy
-    left join facts.transport_frames f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
+    left join (
+        -- the Bridge reads no frame behind the first result
+        from facts.transport_frames
+        qualify count(*) filter (type = 'result' and direction = 'frame') over (
+            partition by source_id order by line_no, child
+        ) = 0
+    ) f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
     group by all having count(f.fact_id) <> r.queue_event_count
     union all
     select r.batch_id, r.run, r.turn, 'runtime_ack_ms', r.runtime_ack_ms::varchar, (l.ack_us / 1000.0)::varchar, 'diagnostics'

@@ -134,7 +134,7 @@ def joined(deltas: list[str]) -> dict[str, Any]:
     return {"delta_text": masked_text(text) if deltas else None, "delta_defect": defect(text)}
 
 
-def queue_event(key: TurnKey, at: Moment, message: dict[str, Any]) -> ProviderRow:
+def queue_event(key: TurnKey, at: Moment, message: dict[str, Any], taken: Taken) -> ProviderRow:
     """A row of facts.queue_events."""
     return ProviderRow(
         "queue_events",
@@ -150,6 +150,7 @@ def queue_event(key: TurnKey, at: Moment, message: dict[str, Any]) -> ProviderRo
             "queue_count": as_count(message.get("queue_count")),
             "queue_wait_us": elapsed_us(message.get("queue_wait_elapsed_ms")),
             "wait_us": elapsed_us(message.get("wait_time_ms")),
+            "disposition": taken.disposition,
         },
     )
 

@@ -26,7 +26,16 @@ from etl.providers.qoder_bridge.availability import QueueEvidence, is_queue_stat
 from etl.providers.qoder_bridge.envelopes import Envelope, around, scan
 from etl.providers.qoder_bridge.masking import has_masked_number, masked_text
 from etl.providers.qoder_bridge.messages import content_of, delta_of, is_thinking, is_token, unknown_type
-from etl.providers.qoder_bridge.stream import DUP_FINAL, DUP_UUID, KEPT, MISSING_RESULT, Snapshot, Stream, Verdict
+from etl.providers.qoder_bridge.stream import (
+    AFTER,
+    DUP_FINAL,
+    DUP_UUID,
+    KEPT,
+    MISSING_RESULT,
+    Snapshot,
+    Stream,
+    Verdict,
+)
 from etl.shape import as_count, as_dict, as_list, as_money, as_str, as_text
 
 if TYPE_CHECKING:
@@ -88,11 +97,12 @@ class Turn:
         taken = self.stream.take(message, (record.line_no, record.child), digest)
         is_kept = taken.disposition == KEPT
         yield self._opened(record, kind, message, is_kept=is_kept)
-        self._watch(message, at.elapsed_us, taken.disposition)
+        self.is_masked = self.is_masked or has_masked_number(message)
+        if taken.disposition != AFTER:
+            self._watch(message, at.elapsed_us, taken.disposition)
         yield rows.sdk_message(self.key, at, message, digest, taken)
         if is_queue_status(message) and taken.disposition != DUP_UUID:
-            self.count("queue_event_count")
-            yield rows.queue_event(self.key, at, message)
+            yield rows.queue_event(self.key, at, message, taken)
         name = unknown_type(message)
         if name is not None:
             yield UnreadItem(0, name, "unknown")
@@ -113,14 +123,17 @@ class Turn:
         return opened
 
     def _watch(self, message: dict[str, Any], elapsed_us: int | None, disposition: str) -> None:
-        """Counts and first times. What was dropped as a resend counts as a message and as nothing else."""
+        """Counts and times of a message that was consumed: the Bridge reads none after the turn is over. What it
+        dropped as a resend counts as a message and as nothing else.
+        """
         self.count("raw_chunk_count")
-        self.is_masked = self.is_masked or has_masked_number(message)
         model = as_text(message.get("model")) or as_text(as_dict(message.get("message")).get("model"))
         if model is not None:
             self.told.setdefault("model", model)
         if is_queue_status(message):
             self.queue.queue(message)
+            if disposition != DUP_UUID:
+                self.count("queue_event_count")
         elif disposition != DUP_UUID:
             self.queue.model(message)
         kind, delta = as_str(message.get("type")), delta_of(message)
