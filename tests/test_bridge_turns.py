@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from tests.bridge_lines import Batch, delta, frames, queued, raw, result, snapshot
-from tests.loading import rows, table
+from tests.loading import load_home, rows, table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,4 +60,51 @@ def test_a_broken_rule_ends_them_too(tmp_path: Path) -> None:
         ("kept",),
         ("conflict",),
         ("after_terminal",),
+    ]
+
+
+def test_a_message_that_is_no_object_was_received(tmp_path: Path) -> None:
+    """Null, a text, nothing at all, a list for the whole payload; and another null when the turn is over."""
+    lines = raw(None, "x FAKE", result("echo"), None)
+    lines[2:2] = [("sdk_raw_message", {"boundary": "A", "type": "system"}), ("sdk_raw_message", [1])]
+    batch = Batch(tmp_path).turn(1, lines)
+    report = batch.load()
+
+    assert report.findings == []
+    assert rows(batch.db, COUNTS) == [(5, 0, 0, 1)]
+    found = "select line_no, type, disposition, payload from facts.sdk_messages where type is null order by line_no"
+    assert rows(batch.db, found) == [
+        (1, None, "malformed", "null"),
+        (2, None, "malformed", '"x FAKE"'),
+        (3, None, "malformed", "null"),
+        (4, None, "malformed", "[1]"),
+        (6, None, "after_terminal", "null"),
+    ]
+    assert rows(batch.db, "select reason, head, recovered, count(*) from rejects group by all") == [
+        ("invalid_shape", "sdk:(no object)", True, 5)
+    ]
+    assert rows(batch.db, "select first_message_ms, last_message_ms, first_token_ms from bridge_turns") == [
+        (100.0, 500.0, 500.0)
+    ]
+    assert rows(batch.db, "select text from dialogue") == [("echo",)]
+
+
+def test_so_was_one_of_a_debug_log(tmp_path: Path) -> None:
+    lines: list[tuple[str, Any]] = [
+        ("provider_request", {"prompt": {"PI_CONVERSATION_JSON": []}}),
+        ("provider_response", None),
+        ("provider_response", result("echo")),
+    ]
+    log = "".join(f"[qoder-bridge] {label} {json.dumps(payload)}\n" for label, payload in lines)
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "real-provider-debug.log").write_text(log)
+    report = load_home(tmp_path, tmp_path / "store.duckdb", qoder_bridge=tmp_path / "tree")
+
+    assert (report.findings, report.failed) == ([], {})
+    assert rows(tmp_path / "store.duckdb", COUNTS) == [(2, 0, 0, 1)]
+    assert rows(
+        tmp_path / "store.duckdb", "select disposition, payload is null from facts.sdk_messages order by 1"
+    ) == [
+        ("kept", False),
+        ("malformed", False),
     ]

@@ -53,7 +53,7 @@ where evidence_level not in ('observed', 'derived', 'replay', 'summary_only')
    or error_class not in ('protocol', 'availability', 'continuation_timeout', 'aborted', 'provider_error')
 union all
 select source_id, 'sdk_messages.disposition ' || disposition from facts.sdk_messages
-where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'after_terminal')
+where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'after_terminal', 'malformed')
 union all
 select source_id, 'queue_events.disposition ' || disposition from facts.queue_events
 where disposition not in ('kept', 'conflict', 'after_terminal')

@@ -935,7 +935,7 @@ create table facts.boundary_events (
 --   defect_code: code of the first complete envelope in it that is not right
 --   is_masked: a number in it is masked
 --   dup_of_line: line of the message it repeats or contradicts
---   disposition: kept, dup_uuid, dup_final, conflict or after_terminal (the turn was over: not consumed, in no count)
+--   disposition: kept, dup_uuid, dup_final, conflict, malformed (no object) or after_terminal (the turn was over: not consumed, in no count)
 --   payload: what no other column holds, for messages that are no snapshot and no stream event, masked JSON
 create table facts.sdk_messages (
     fact_id ubigint,

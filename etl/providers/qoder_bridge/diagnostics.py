@@ -14,7 +14,7 @@ from etl.providers.qoder_bridge.envelopes import judge, scan
 from etl.providers.qoder_bridge.failures import failure_of
 from etl.providers.qoder_bridge.masking import masked_text
 from etl.providers.qoder_bridge.messages import text_of
-from etl.shape import as_bool, as_count, as_dict, as_str, as_text
+from etl.shape import as_bool, as_count, as_dict, as_str, as_text, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,19 +86,26 @@ class Diagnostics:
         self.turn.count("diag_count")
         self.turn.key.request_id = self.turn.key.request_id or as_text(value.get("requestId"))
         payload = as_dict(value.get("payload"))
-        message = payload.get("message") if label == RAW else None
-        if isinstance(message, dict):
-            told = rows.Moment(as_count(payload.get("seq")), at.elapsed_us)
-            digest = as_text(payload.get("digest"))
-            yield from self.turn.message(record, label, message, told, digest)
-            if message is self.turn.stream.result:
-                self.turn.last("terminal_us", at.elapsed_us)
+        if label == RAW:
+            yield from self._received(record, payload, at)
         else:
             yield self._opened(record, label)
         yield boundary_event(self.turn.key, at, label, payload)
         if label not in LABELS:
             yield UnreadItem(0, f"label:{label}"[:100], "unknown")
         yield from self._labelled(label, payload, at)
+
+    def _received(self, record: RecordLike, payload: dict[str, Any], at: rows.Moment) -> Iterator[Event]:
+        """A line of boundary A."""
+        message, digest = payload.get("message"), as_text(payload.get("digest"))
+        told = rows.Moment(as_count(payload.get("seq")), at.elapsed_us)
+        if not isinstance(message, dict):
+            other = message if payload else record.value.get("payload")
+            yield from self.turn.other(record, RAW, canonical(other), told, digest)
+            return
+        yield from self.turn.message(record, RAW, message, told, digest)
+        if message is self.turn.stream.result:
+            self.turn.last("terminal_us", at.elapsed_us)
 
     def _moment(self, value: dict[str, Any]) -> rows.Moment:
         """The line's place in the turn. Sequence numbers run without a gap and time does not go back: where they do

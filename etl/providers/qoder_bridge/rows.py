@@ -110,6 +110,12 @@ def sdk_message(key: TurnKey, at: Moment, message: dict[str, Any], digest: str |
     )
 
 
+def other_message(key: TurnKey, at: Moment, told: str | None, digest: str | None, taken: Taken) -> ProviderRow:
+    """A row of facts.sdk_messages for what should be a message and is no object: ``told`` is what stands there."""
+    named = {"sequence": at.sequence, "elapsed_us": at.elapsed_us, "digest": digest, "is_masked": False}
+    return ProviderRow("sdk_messages", {**key.place(), **named, "disposition": taken.disposition, "payload": told})
+
+
 def event_json(message: dict[str, Any]) -> str | None:
     """A stream event as it is compared: masked on both sides alike, the delta's text as its number of characters."""
     delta, event = delta_of(message), message.get("event")

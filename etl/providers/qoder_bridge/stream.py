@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 KEPT, DUP_UUID, DUP_FINAL, CONFLICT, AFTER = "kept", "dup_uuid", "dup_final", "conflict", "after_terminal"
+NO_OBJECT: Final = "malformed"
 #: Codes of boundary A, in the words of the Bridge.
 DUPLICATE_UUID: Final = "DUPLICATE_UUID"
 DUPLICATE_FINAL: Final = "DUPLICATE_ASSISTANT_FINAL"
@@ -123,6 +124,10 @@ class Stream:
         taken = self._taken(message, place, digest)
         self.dispositions[taken.disposition] = self.dispositions.get(taken.disposition, 0) + 1
         return taken
+
+    def take_other(self) -> Taken:
+        """The next message is none: no object. It was received, and nothing follows from it."""
+        return Taken(AFTER if self.is_over else NO_OBJECT)
 
     def _taken(self, message: dict[str, Any], place: tuple[int, int], digest: str | None) -> Taken:
         if self.is_over:

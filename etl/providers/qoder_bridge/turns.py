@@ -109,6 +109,17 @@ class Turn:
         if is_kept and self.session:
             yield from self._said(message)
 
+    def other(
+        self, record: RecordLike, kind: str, told: str | None, at: rows.Moment, digest: str | None
+    ) -> Iterator[Event]:
+        """What should be a message of boundary A and is no object: it was received, so it counts as a message."""
+        taken = self.stream.take_other()
+        yield RecordOpened(record.line_no, record.child, record.raw, record.value, self.session, kind)
+        if taken.disposition != AFTER:
+            self._received(at.elapsed_us)
+        yield rows.other_message(self.key, at, told, digest, taken)
+        yield UnreadItem(0, "sdk:(no object)", "rejected")
+
     def _opened(self, record: RecordLike, kind: str, message: dict[str, Any], *, is_kept: bool) -> RecordOpened:
         opened = RecordOpened(record.line_no, record.child, record.raw, record.value, self.session, kind)
         if self.stream.result is message:
@@ -126,7 +137,7 @@ class Turn:
         """Counts and times of a message that was consumed: the Bridge reads none after the turn is over. What it
         dropped as a resend counts as a message and as nothing else.
         """
-        self.count("raw_chunk_count")
+        self._received(elapsed_us)
         model = as_text(message.get("model")) or as_text(as_dict(message.get("message")).get("model"))
         if model is not None:
             self.told.setdefault("model", model)
@@ -142,8 +153,6 @@ class Turn:
         if delta is not None and delta.kind == "text_delta" and disposition != DUP_UUID:
             self.count("text_delta_count")
             self.deltas.append(delta.text)
-        self._time("first_message_us", elapsed_us)
-        self.last("last_message_us", elapsed_us)
         if kind in _MODEL_EVENTS:
             self._time("first_model_event_us", elapsed_us)
         if is_thinking(message):
@@ -152,6 +161,11 @@ class Turn:
             self._time("first_token_us", elapsed_us)
         if kind == "command_lifecycle" and message.get("state") == "started":
             self._time("runtime_ack_us", elapsed_us)
+
+    def _received(self, elapsed_us: int | None) -> None:
+        self.count("raw_chunk_count")
+        self._time("first_message_us", elapsed_us)
+        self.last("last_message_us", elapsed_us)
 
     def _time(self, name: str, elapsed_us: int | None) -> None:
         if elapsed_us is not None:
