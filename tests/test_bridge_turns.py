@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.bridge_lines import Batch, delta, frames, queued, raw, result, snapshot
+import pytest
+
+from etl.providers.qoder_bridge.masking import is_mask
+from tests.bridge_lines import Batch, delta, frames, queued, raw, reported, result, snapshot
 from tests.loading import load_home, rows, table
 
 if TYPE_CHECKING:
@@ -108,3 +111,130 @@ def test_so_was_one_of_a_debug_log(tmp_path: Path) -> None:
         ("kept", False),
         ("malformed", False),
     ]
+
+
+@pytest.mark.parametrize("mask", ["<redacted>", "[redacted:token]", "***", "[REDACTED_SECRET]", " (masked) ", "1***7"])
+def test_a_mask_is_told_from_a_number_and_from_text(mask: str) -> None:
+    assert is_mask(mask)
+
+
+@pytest.mark.parametrize("value", [7, "7", None, "", "many", "*", "queued", "unhidden", ["***"]])
+def test_what_is_no_mask(value: Any) -> None:
+    assert not is_mask(value)
+
+
+QUEUE = "select queue_count, queue_wait_us, wait_us, service_available, elapsed_us, is_masked from facts.queue_events"
+
+
+def test_a_masked_number_of_the_queue_is_null_and_flagged(tmp_path: Path) -> None:
+    """The first heartbeat has two masked numbers, the second none, the third a masked time of its line, the fourth a
+    word that is no number and no mask.
+    """
+    beats = [
+        queued("q1", queue_wait_elapsed_ms="[redacted:number]", wait_time_ms="***", queue_count=3),
+        queued("q2", queue_wait_elapsed_ms=20, wait_time_ms=30, queue_count=2),
+        queued("q3", service_available="***"),
+        queued("q4", queue_count="many"),
+    ]
+    lines = raw(*beats)
+    lines[2] = (*lines[2][:2], "<redacted>")
+    batch = Batch(tmp_path).turn(1, lines).turn(2, raw(beats[1]))
+    report = batch.load()
+
+    assert report.findings == []
+    assert rows(batch.db, f"{QUEUE} where run = 1 order by line_no") == [
+        (3, None, None, False, 100_000, True),
+        (2, 20_000, 30_000, False, 200_000, False),
+        (None, None, None, None, None, True),
+        (None, None, None, False, 400_000, False),
+    ]
+    assert rows(batch.db, "select is_masked from facts.sdk_messages where run = 1 order by line_no") == [
+        (True,),
+        (False,),
+        (True,),
+        (False,),
+    ]
+    assert rows(batch.db, "select elapsed_us, is_masked from facts.boundary_events where run = 1 order by line_no") == [
+        (100_000, False),
+        (200_000, False),
+        (None, True),
+        (400_000, False),
+    ]
+    assert rows(batch.db, "select run, masked_values from bridge_turns order by run") == [(1, True), (2, False)]
+
+
+def test_masked_places_of_lines_are_flagged_and_no_gap(tmp_path: Path) -> None:
+    """The number of the second line, the SDK's number in it, and the number of an envelope of the parser. What the
+    parser was asked cannot be compared then: that is not false.
+    """
+    call = '<pi_tool_call>{"name":"read","arguments":{"path":"x"}}</pi_tool_call>'
+    lines = [
+        *raw(snapshot(call, stop="end_turn"), result(call)),
+        ("assembled_text", {"boundary": "B", "text": call}),
+        ("normalization_input", {"boundary": "C", "text": call}),
+        ("parse_input", {"boundary": "D", "index": "***", "raw": call[14:-15]}),
+    ]
+    lines[1][1]["seq"] = "***"
+    batch = Batch(tmp_path).turn(1, lines).transport(1, [("transport_frame", snapshot(call, stop="end_turn"), "***")])
+    for path in batch.folder.glob("run-1-turn-1.jsonl"):
+        path.write_text(path.read_text().replace('"sequence": 2,', '"sequence": "***",'))
+    report = batch.load()
+
+    assert report.findings == []
+    places = "select sequence, sdk_seq, item_index, is_masked from facts.boundary_events order by line_no"
+    assert rows(batch.db, places) == [
+        (1, 1, None, False),
+        (None, None, None, True),
+        (3, None, None, False),
+        (4, None, None, False),
+        (5, None, None, True),
+    ]
+    assert rows(batch.db, "select sequence, is_masked from facts.sdk_messages order by line_no") == [
+        (1, False),
+        (None, True),
+    ]
+    assert rows(batch.db, "select elapsed_us, is_masked from facts.transport_frames") == [(None, True)]
+    assert rows(batch.db, "select sequence_gaps, masked_values from bridge_turns") == [(0, True)]
+    assert rows(batch.db, "select d_within_c, origin from boundary_compare") == [(None, "NONE")]
+
+
+def test_masked_figures_of_a_report_are_null_and_flagged_and_contradict_nobody(tmp_path: Path) -> None:
+    told = reported(1, ("stop", None), toolCount="***", protocolErrors="<redacted>", toolErrors=2)
+    told["turns"][0]["diagnosticCount"] = "[redacted]"
+    batch = Batch(tmp_path).turn(1, raw(snapshot("hi", stop="end_turn"), result("hi")))
+    batch.summary(told, reported(2, ("stop", None)))
+    audit = [{"run": 1, "turns": [{"turn": 1, "audit": {"rawChunkCount": "***", "snapshotCount": 1}}]}]
+    (batch.folder / "boundary-audit.json").write_text(json.dumps(audit))
+    batch.load()
+
+    figures = "select run, tool_count, protocol_errors, tool_errors, is_masked from facts.provider_runs order by run"
+    assert rows(batch.db, figures) == [(1, None, None, 2, True), (2, 0, 0, None, False)]
+    assert rows(batch.db, "select claim, value, is_masked from facts.bridge_claims order by claim") == [
+        ("diag_count", None, True),
+        ("raw_chunk_count", None, True),
+        ("snapshot_count", "1", False),
+    ]
+    assert rows(batch.db, "select masked_values from bridge_turns where run = 1") == [(True,)]
+    assert rows(batch.db, "from bridge_disagreements") == []
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2}, (12, 7, 2, "reported", False)),
+        ({"input_tokens": 5, "cache_read_input_tokens": "***", "output_tokens": 2}, (None, None, 2, "reported", True)),
+        ({"input_tokens": "***", "cache_read_input_tokens": 7, "output_tokens": 0}, (None, 7, 0, "reported", True)),
+        ({"input_tokens": 0, "output_tokens": "<redacted>"}, (0, None, None, "reported", True)),
+        ({"input_tokens": "***", "output_tokens": "***"}, (None, None, None, "absent", True)),
+    ],
+)
+def test_a_sum_with_a_masked_part_is_not_known(
+    tmp_path: Path, usage: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    """Input is what was fresh and what came from the cache together: one of the two alone is no number of it."""
+    batch = Batch(tmp_path).turn(1, raw(snapshot("hi", stop="end_turn"), result("hi", usage=usage)))
+    batch.load()
+
+    tokens = "select input_tokens, cache_read_tokens, output_tokens, usage_status from model_calls"
+    assert rows(batch.db, tokens) == [expected[:4]]
+    assert rows(batch.db, "select masked_values from bridge_turns") == [expected[4:]]

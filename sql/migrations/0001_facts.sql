@@ -719,6 +719,7 @@ create table facts.bridge_batches (
 --   final_response: the last answer said that it was the last
 --   turns: turns of the run
 --   failure: failure of the harness in its own words, masked
+--   is_masked: a number of the report is masked: its column is NULL
 create table facts.provider_runs (
     fact_id ubigint,
     source_id varchar,
@@ -738,7 +739,8 @@ create table facts.provider_runs (
     states varchar,
     final_response boolean,
     turns bigint,
-    failure varchar
+    failure varchar,
+    is_masked boolean
 );
 
 -- object: facts.provider_turns
@@ -877,6 +879,7 @@ create table facts.provider_turns (
 --   observed: it was observed, not derived
 --   evidence_level: observed, derived, replay or summary_only
 --   payload: what no other column holds, masked JSON
+--   is_masked: a number of the row is masked: its column is NULL
 create table facts.boundary_events (
     fact_id ubigint,
     source_id varchar,
@@ -902,7 +905,8 @@ create table facts.boundary_events (
     code varchar,
     observed boolean,
     evidence_level varchar,
-    payload varchar using compression zstd
+    payload varchar using compression zstd,
+    is_masked boolean
 );
 
 -- object: facts.sdk_messages
@@ -1044,6 +1048,7 @@ create table facts.transport_frames (
 --   queue_wait_us: waited in the queue so far, microseconds
 --   wait_us: wait that the service expects, microseconds
 --   disposition: what became of the message, as in sdk_messages: after_terminal ones came when the turn was over
+--   is_masked: a number of the row is masked: its column is NULL
 create table facts.queue_events (
     fact_id ubigint,
     source_id varchar,
@@ -1064,7 +1069,8 @@ create table facts.queue_events (
     queue_count bigint,
     queue_wait_us bigint,
     wait_us bigint,
-    disposition varchar
+    disposition varchar,
+    is_masked boolean
 );
 
 -- object: facts.envelopes
@@ -1126,6 +1132,7 @@ create table facts.envelopes (
 --   claim: name of the figure
 --   value: as stated; JSON unless it is a text
 --   evidence_level: evidence that the file is: derived, replay or summary_only
+--   is_masked: the figure is masked: value is NULL
 create table facts.bridge_claims (
     fact_id ubigint,
     source_id varchar,
@@ -1138,5 +1145,6 @@ create table facts.bridge_claims (
     turn integer,
     claim varchar,
     value varchar,
-    evidence_level varchar
+    evidence_level varchar,
+    is_masked boolean
 );

@@ -371,7 +371,7 @@ judged as (
 asked as (
     select d.batch_id, d.run, d.turn,
         bool_and(case
-            when t.parser = 'native_tool_use' then null
+            when t.parser = 'native_tool_use' or (d.item_index is null and d.is_masked) then null
             when coalesce(d.item_index, 0) = 0 or t.parser = 'standard_function_envelope' then d.text is not distinct from t.c
             else d.text is not distinct from c.raw
         end) as is_within
@@ -553,7 +553,7 @@ claims as (
         case c.evidence_level when 'summary_only' then 'summary' else 'audit' end as reported_by
     from facts.bridge_claims c
     join facts.sources s using (source_id)
-    where s.store_kind in ('bridge_summary', 'bridge_audit')
+    where s.store_kind in ('bridge_summary', 'bridge_audit') and not c.is_masked
     union all
     select t.batch_id, t.run, t.turn, case c.claim when 'firstBadStage' then 'first_bad_stage' else c.claim end, c.value, 'replay'
     from facts.bridge_claims c
@@ -561,7 +561,7 @@ claims as (
     join facts.sources r on r.store_kind = 'bridge_replay' and r.host = s.host
         and s.rel_path = replace(r.rel_path, '.jsonl', '-summary.json')
     join facts.provider_turns t on t.source_id = r.source_id
-    where s.store_kind = 'bridge_replay_summary'
+    where s.store_kind = 'bridge_replay_summary' and not c.is_masked
 )
 select batch_id, run, turn, what, own, reported, reported_by
 from (

@@ -13,9 +13,28 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from etl.shape import as_dict, canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 MASK: Final = "<redacted>"
+#: What may stand where a value was taken away: the Bridge's word, those of whoever masked the log again, or stars.
+_STAND_IN: Final = re.compile(
+    r"\s*(?:[<\[({]*(?:redacted|masked|hidden)(?![a-z])[^<>\[\]]{0,80}[>\])}]*|\d*[*\u2022\u2588]{2,}\d*)\s*",
+    re.IGNORECASE,
+)
+#: Numbers of a message of the SDK, besides those of its usage; whether a service is there is masked with them.
+NUMBERS: Final = (
+    "duration_ms",
+    "duration_api_ms",
+    "num_turns",
+    "total_cost_usd",
+    "total_credits",
+    "attempt",
+    "max_retries",
+    "retry_delay_ms",
+    "error_status",
+    "queue_max_wait_ms",
+)
+QUEUE_NUMBERS: Final = ("service_available", "queue_count", "queue_wait_elapsed_ms", "wait_time_ms")
 _SECRET_KEY: Final = re.compile(r"api[_-]?key|token|secret|password|authorization|credential", re.IGNORECASE)
 _BEARER: Final = re.compile(r"Bearer\s+\S+", re.IGNORECASE)
 _NAMED: Final = re.compile(
@@ -65,9 +84,19 @@ def content_of_value(value: Any) -> Content:
     return Content(hash(text), hash(comparable_json(value)), MASK in text)
 
 
+def is_mask(value: Any) -> bool:
+    """Does a mask stand where a number should be?"""
+    return isinstance(value, str) and _STAND_IN.fullmatch(value) is not None
+
+
+def has_mask(value: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Is one of these numbers of an object masked?"""
+    return any(is_mask(value.get(name)) for name in names)
+
+
 def has_masked_number(message: dict[str, Any]) -> bool:
-    """Stands the mask where the SDK has a number: in the usage of a message, an event or a result?"""
-    return any(_is_masked(usage) for usage in _usages(message))
+    """Does a mask stand where the SDK has a number: in the message, or in the usage of a message, event or result?"""
+    return has_mask(message, (*NUMBERS, *QUEUE_NUMBERS)) or any(_is_masked(usage) for usage in _usages(message))
 
 
 def _usages(message: dict[str, Any]) -> Iterator[Any]:
@@ -79,6 +108,6 @@ def _usages(message: dict[str, Any]) -> Iterator[Any]:
 
 
 def _is_masked(value: Any, depth: int = 0) -> bool:
-    if value == MASK:
+    if is_mask(value):
         return True
     return depth < _DEPTH and isinstance(value, dict) and any(_is_masked(item, depth + 1) for item in value.values())

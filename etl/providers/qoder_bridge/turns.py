@@ -24,7 +24,7 @@ from etl.grammars.tools import tool_request
 from etl.providers.qoder_bridge import rows
 from etl.providers.qoder_bridge.availability import QueueEvidence, is_queue_status
 from etl.providers.qoder_bridge.envelopes import Envelope, around, scan
-from etl.providers.qoder_bridge.masking import has_masked_number, masked_text
+from etl.providers.qoder_bridge.masking import has_mask, has_masked_number, masked_text
 from etl.providers.qoder_bridge.messages import content_of, delta_of, is_thinking, is_token, unknown_type
 from etl.providers.qoder_bridge.stream import (
     AFTER,
@@ -55,6 +55,7 @@ TOOLS: Final = {
 }
 _MODEL_EVENTS: Final = frozenset({"assistant", "stream_event", "result"})
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_INPUTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ class Turn:
         taken = self.stream.take(message, (record.line_no, record.child), digest)
         is_kept = taken.disposition == KEPT
         yield self._opened(record, kind, message, is_kept=is_kept)
-        self.is_masked = self.is_masked or has_masked_number(message)
+        self.is_masked = self.is_masked or at.is_masked or has_masked_number(message)
         if taken.disposition != AFTER:
             self._watch(message, at.elapsed_us, taken.disposition)
         yield rows.sdk_message(self.key, at, message, digest, taken)
@@ -115,6 +116,7 @@ class Turn:
         """What should be a message of boundary A and is no object: it was received, so it counts as a message."""
         taken = self.stream.take_other()
         yield RecordOpened(record.line_no, record.child, record.raw, record.value, self.session, kind)
+        self.is_masked = self.is_masked or at.is_masked
         if taken.disposition != AFTER:
             self._received(at.elapsed_us)
         yield rows.other_message(self.key, at, told, digest, taken)
@@ -312,11 +314,14 @@ def _usage(key: rows.TurnKey, message: dict[str, Any]) -> ModelCall:
     call = ModelCall(key.request_id or f"{key.batch_id}/{key.run}.{key.turn}")
     call.stop_reason = as_text(message.get("stop_reason"))
     fresh, output, written, read = (as_count(usage.get(name)) for name in _TOKENS)
+    is_masked = has_mask(usage, _TOKENS)
     if fresh is None and output is None and written is None and read is None:
         call.usage_status = "absent"
-    elif not (fresh or output or written or read):
+    elif not (fresh or output or written or read or is_masked):
         call.usage_status = "suppressed"
     else:
-        call.input_tokens = None if fresh is None else fresh + (read or 0) + (written or 0)
+        # a part that is masked is not 0: the sum is not known
+        is_known = fresh is not None and not has_mask(usage, _INPUTS)
+        call.input_tokens = (fresh or 0) + (read or 0) + (written or 0) if is_known else None
         call.output_tokens, call.cache_read_tokens, call.cache_creation_5m_tokens = output, read, written
     return call
