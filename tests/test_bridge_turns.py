@@ -238,3 +238,16 @@ def test_a_sum_with_a_masked_part_is_not_known(
     tokens = "select input_tokens, cache_read_tokens, output_tokens, usage_status from model_calls"
     assert rows(batch.db, tokens) == [expected[:4]]
     assert rows(batch.db, "select masked_values from bridge_turns") == [expected[4:]]
+
+
+def test_a_text_that_nobody_put_together_is_compared_with_nothing(tmp_path: Path) -> None:
+    """Boundary B is absent and C is there: B = C is not known, so that no defect is one of the Bridge."""
+    lines = [*raw(snapshot("hi"), result("hi")), ("normalization_input", {"boundary": "C", "text": "hi"})]
+    batch = Batch(tmp_path).turn(1, lines)
+    batch.turn(2, [*lines, ("assembled_text", {"boundary": "B", "text": "ho"})]).load()
+
+    assert rows(batch.db, "select b_equals_c, c_equals_e, a_equals_b from boundary_compare order by run") == [
+        (None, None, None),
+        (False, None, False),
+    ]
+    assert rows(batch.db, "select origin from boundary_compare where run = 1") == [("NONE",)]

@@ -392,7 +392,7 @@ stages as (
         case when x.b is not null and p.delta_text is not null then p.delta_text = x.b end as deltas_equal_b,
         case when x.b is not null then coalesce(p.own_text, '') = x.b end as a_equals_b,
         case when x.b is not null and nullif(p.snapshot_text, '') is not null then p.snapshot_text = x.b end as snapshots_equal_b,
-        case when x.has_c then x.b is not distinct from x.c end as b_equals_c,
+        case when x.has_c and x.b is not null then x.b is not distinct from x.c end as b_equals_c,
         case when x.has_c then a.is_within end as d_within_c,
         case when x.has_e and x.has_c then x.c is not distinct from x.e end as c_equals_e,
         coalesce(t.defects, 0) as t_defects,
