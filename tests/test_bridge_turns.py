@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from etl.providers.qoder_bridge.masking import is_mask
+from etl.providers.qoder_bridge.stream import DUPLICATE_FINAL, Stream
 from tests.bridge_lines import Batch, delta, frames, queued, raw, reported, result, snapshot
 from tests.loading import load_home, rows, table
 
@@ -251,3 +253,37 @@ def test_a_text_that_nobody_put_together_is_compared_with_nothing(tmp_path: Path
         (False, None, False),
     ]
     assert rows(batch.db, "select origin from boundary_compare where run = 1") == [("NONE",)]
+
+
+def _digest(told: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(told, sort_keys=True, separators=(",", ":")).encode(), digest_size=8).hexdigest()
+
+
+def test_a_contradiction_stands_among_the_conflicts(tmp_path: Path) -> None:
+    """A uuid with two contents in run 1, a message with two final snapshots in run 2, a resend in run 3."""
+    one, two = snapshot("one", "u"), snapshot("two", "u")
+    first, then = snapshot("one", "a", stop="end_turn"), snapshot("two", "b", stop="end_turn")
+    batch = Batch(tmp_path).turn(1, raw(queued(), one, two)).turn(2, raw(first, then, result("two")))
+    batch.turn(3, raw(one, one, result("one"))).load()
+
+    said = [{"blocks": told["message"]["content"], "stop": "end_turn"} for told in (first, then)]
+    found = (
+        "select parse_filename(s.rel_path), line_no, other_line_no, id_kind, id, digest, other_digest, rule, "
+        "resolution from conflicts join sources s using (source_id) order by 1"
+    )
+    assert rows(batch.db, found) == [
+        ("run-1-turn-1.jsonl", 3, 2, "record", "u", _digest(two), _digest(one), "DUPLICATE_UUID", "other"),
+        ("run-2-turn-1.jsonl", 2, 1, "message", "m1", *map(_digest, reversed(said)), DUPLICATE_FINAL, "other"),
+    ]
+    assert rows(batch.db, "select sum(conflicts)::int from mart.loads") == [(2,)]
+
+
+def test_what_a_very_long_turn_said_first_is_remembered_and_then_no_more() -> None:
+    """Four million characters of a turn: both sides of a contradiction are known up to there, one of them behind."""
+    stream, long = Stream(), "x" * (1 << 20)
+    for number in range(4):
+        stream.take({"type": "system", "uuid": f"u{number}", "text": long}, (number, 0))
+    clash = stream.take({"type": "system", "uuid": "u3", "text": ""}, (5, 0)).clash
+
+    assert clash is not None
+    assert (clash.before_line, clash.before, clash.content) == (3, None, '{"text":"","type":"system","uuid":"u3"}')

@@ -627,10 +627,10 @@ create table facts.rejects (
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
 --   other_line_no: line of the other side
---   id_kind: record or tool_result
+--   id_kind: record, message (final snapshots of a Bridge) or tool_result
 --   id: the id both sides carry
 --   digest: blake2b-64 of the stored (masked) content
---   other_digest: digest of the other side's masked content
+--   other_digest: digest of the other side's masked content; NULL where it is no longer known
 --   rule: the rule that applied
 --   resolution: which side is used: this or other
 create table facts.conflicts (

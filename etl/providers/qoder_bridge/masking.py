@@ -78,9 +78,8 @@ class Content(NamedTuple):
         return (self.is_masked or other.is_masked) and self.comparable == other.comparable
 
 
-def content_of_value(value: Any) -> Content:
-    """What a value holds, to be compared."""
-    text = canonical(value)
+def content_of_value(value: Any, text: str) -> Content:
+    """What a value holds, to be compared; ``text`` is its canonical JSON."""
     return Content(hash(text), hash(comparable_json(value)), MASK in text)
 
 

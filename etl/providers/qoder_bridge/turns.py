@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import (
+    Contradiction,
     Dialogue,
     Event,
     ModelCall,
@@ -102,6 +103,8 @@ class Turn:
         if taken.disposition != AFTER:
             self._watch(message, at.elapsed_us, taken.disposition)
         yield rows.sdk_message(self.key, at, message, digest, taken)
+        if taken.clash is not None:  # the Bridge ends the turn; what was said before stands
+            yield Contradiction(*taken.clash, resolution="other")
         if is_queue_status(message) and taken.disposition != DUP_UUID:
             yield rows.queue_event(self.key, at, message, taken)
         name = unknown_type(message)
