@@ -28,9 +28,9 @@ OUTCOMES: Final = (
 TURNS: Final = """
 select t.batch_id, b.stamp, t.run, t.turn, coalesce(t.model, '(not reported)') as model, t.continuation,
     case
-        when t.error_kind = 'PROVIDER_UNAVAILABLE' then 'unavailable'
-        when t.error_kind = 'PROVIDER_QUEUE_TIMEOUT' then 'queue timeout'
-        when t.error_kind like 'PROVIDER%' then 'response timeout'
+        when t.error_class = 'availability' and t.error_kind = 'PROVIDER_UNAVAILABLE' then 'unavailable'
+        when t.error_class = 'availability' and t.error_kind = 'PROVIDER_QUEUE_TIMEOUT' then 'queue timeout'
+        when t.error_class = 'availability' then 'response timeout'
         when t.error_class = 'continuation_timeout' then 'continuation timeout'
         when t.error_class = 'protocol' then 'protocol error'
         when t.error_class = 'provider_error' then 'provider error'

@@ -10,6 +10,7 @@ import pytest
 
 from etl.providers.qoder_bridge.masking import is_mask
 from etl.providers.qoder_bridge.stream import DUPLICATE_FINAL, Stream
+from etl.reports import bridge_report
 from tests.bridge_lines import Batch, delta, frames, queued, raw, reported, result, snapshot
 from tests.loading import load_home, rows, table
 
@@ -287,3 +288,28 @@ def test_what_a_very_long_turn_said_first_is_remembered_and_then_no_more() -> No
 
     assert clash is not None
     assert (clash.before_line, clash.before, clash.content) == (3, None, '{"text":"","type":"system","uuid":"u3"}')
+
+
+@pytest.mark.parametrize("error", ["Qoder stream aborted", "PROVIDER_UNAVAILABLE: no provider message for 60000ms"])
+def test_a_turn_that_was_cancelled_is_no_missing_provider(tmp_path: Path, error: str) -> None:
+    """Run 1 was cancelled while it was queued, and the Bridge classified the silence all the same; run 2 was not. Every
+    view counts the two alike.
+    """
+    timed_out = ("timeout_classification", {"kind": "PROVIDER_UNAVAILABLE", "continuation": False})
+    batch = Batch(tmp_path).turn(1, [*raw(queued()), timed_out]).turn(2, [*raw(queued()), timed_out])
+    batch.summary(
+        reported(1, ("aborted", error)), reported(2, ("error", "PROVIDER_UNAVAILABLE: no provider message for 60000ms"))
+    ).load()
+
+    runs = "select provider_unavailable, unavailable_strict, continuation_timeout from bridge_runs order by run"
+    assert rows(batch.db, runs) == [(0, 0, 0), (1, 1, 0)]
+    assert rows(batch.db, "select turns, unavailable, aborted from provider_availability") == [(2, 1, 1)]
+    assert rows(batch.db, "select outcome from bridge_turn_timing order by run") == [
+        ("aborted",),
+        ("PROVIDER_UNAVAILABLE",),
+    ]
+    told = bridge_report(str(batch.db)).rows.to_pylist()
+    turns = [(row["outcome"], row["provider_unavailable"]) for row in told if row["row_kind"] == "turn"]
+    assert turns == [("aborted", 0), ("PROVIDER_UNAVAILABLE", 1)]
+    kinds = "select error_class, error_kind from bridge_turns order by run"
+    assert rows(batch.db, kinds) == [("aborted", "PROVIDER_UNAVAILABLE"), ("availability", "PROVIDER_UNAVAILABLE")]

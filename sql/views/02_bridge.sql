@@ -170,7 +170,7 @@ join main.bridge_batches b using (batch_id);
 --   sdk_raw_chunks: messages of the SDK that were consumed
 --   tool_count: tool calls, as reported
 --   protocol_errors: violations of the protocol, as reported
---   provider_unavailable: turns that ended in an availability class (PROVIDER_…)
+--   provider_unavailable: turns that ended in an availability class (PROVIDER_…); one that was cancelled is none of them
 --   continuation_timeout: turns that fell silent after a tool result
 --   terminal_state: last state of the run's last turn
 --   model: model as the log names it
@@ -193,9 +193,10 @@ with reported as (
 seen as (
     select batch_id, run, sum(raw_chunk_count)::bigint as sdk_raw_chunks, count(*) as turns,
         any_value(model order by turn) as model,
-        count(*) filter (error_kind like 'PROVIDER\_%' escape '\') as provider_unavailable,
-        count(*) filter (error_kind = 'PROVIDER_UNAVAILABLE') as unavailable_strict,
-        count(*) filter (error_kind = 'POST_TOOL_CONTINUATION_TIMEOUT') as continuation_timeout,
+        -- the kind is what the queue said last; the class is how the turn ended (it may have been cancelled)
+        count(*) filter (error_class = 'availability') as provider_unavailable,
+        count(*) filter (error_class = 'availability' and error_kind = 'PROVIDER_UNAVAILABLE') as unavailable_strict,
+        count(*) filter (error_class = 'continuation_timeout') as continuation_timeout,
         count(own_code) as own_protocol_errors, sum(own_calls)::bigint as own_tool_calls
     from main.bridge_turns
     where source_kind in ('live', 'log') and evidence_level in ('observed', 'summary_only')
@@ -219,7 +220,8 @@ full join reported r using (batch_id, run);
 --   run: run number
 --   turn: turn number inside the run
 --   continuation: the turn goes on after tool results
---   outcome: the error's kind or class, else the stop reason; open where nothing ended the turn
+--   outcome: the error's kind (of a timeout), code (of a broken rule) or class, else the stop reason; open where nothing ended
+--     the turn
 --   runtime_ack_ms: to the acknowledgement of the runtime
 --   first_message_ms: to the first message of the SDK
 --   first_model_event_ms: to the first stream event, snapshot or result
@@ -257,7 +259,11 @@ bounded as (
     left join queue q using (batch_id, run, turn)
     where t.source_kind in ('live', 'log') and t.evidence_level = 'observed'
 )
-select batch_id, run, turn, continuation, coalesce(error_kind, error_code, error_class, stop_reason, 'open') as outcome,
+select batch_id, run, turn, continuation,
+    coalesce(
+        case when error_class in ('availability', 'continuation_timeout') then error_kind when error_class = 'protocol' then error_code end,
+        error_class, error_kind, error_code, stop_reason, 'open'
+    ) as outcome,
     runtime_ack_ms, first_message_ms, first_model_event_ms, first_thinking_ms, first_token_ms, last_queue_ms, queue_wait_ms,
     last_message_ms, terminal_ms, deadline_ms, terminal_ms > deadline_ms + 5000 as is_late,
     len(list_filter(heartbeats, lambda beat: beat > deadline_ms)) as heartbeats_after_deadline, backward_steps
