@@ -313,3 +313,31 @@ def test_a_turn_that_was_cancelled_is_no_missing_provider(tmp_path: Path, error:
     assert turns == [("aborted", 0), ("PROVIDER_UNAVAILABLE", 1)]
     kinds = "select error_class, error_kind from bridge_turns order by run"
     assert rows(batch.db, kinds) == [("aborted", "PROVIDER_UNAVAILABLE"), ("availability", "PROVIDER_UNAVAILABLE")]
+
+
+@pytest.mark.parametrize(
+    ("error", "beat", "end", "expected"),
+    [
+        # a stated total deadline counts, above the harness's 100 s and below
+        ("total deadline 120000ms", 110_000, 124_000, (120_000.0, False, 0)),
+        ("total deadline 120000ms", 121_000, 126_000, (120_000.0, True, 1)),
+        ("total deadline 60000ms", 50_000, 66_000, (60_000.0, True, 0)),
+        # 60 s of silence after a heartbeat at 30 s end at 90 s; after one at 110 s they would end at 170 s
+        ("no provider message for 60000ms", 30_000, 92_000, (90_000.0, False, 0)),
+        ("no provider message for 60000ms", 110_000, 171_000, (100_000.0, True, 1)),
+        # the Bridge waits for no longer than is left: 120 s of silence are not of a turn of 100 s
+        ("no provider message for 120000ms", 3_000, 124_000, (123_000.0, False, 0)),
+        ("silence", 30_000, 104_000, (100_000.0, False, 0)),
+    ],
+)
+def test_a_stated_deadline_is_the_one_that_is_checked(
+    tmp_path: Path, error: str, beat: int, end: int, expected: tuple[float, bool, int]
+) -> None:
+    (line,) = raw(queued())
+    timed_out = ("timeout_classification", {"kind": "PROVIDER_UNAVAILABLE"}, end)
+    batch = Batch(tmp_path).turn(1, [(*line[:2], beat), timed_out])
+    report = batch.summary(reported(1, ("error", f"PROVIDER_UNAVAILABLE: {error}"))).load()
+
+    timing = "select deadline_ms, is_late, heartbeats_after_deadline from bridge_turn_timing"
+    assert rows(batch.db, timing) == [expected]
+    assert [found.check for found in report.findings] == ["bridge_deadline"] * (expected[1] or expected[2] > 0)

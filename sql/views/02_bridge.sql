@@ -231,8 +231,8 @@ full join reported r using (batch_id, run);
 --   queue_wait_ms: waited in the queue by then, as the service says
 --   last_message_ms: to the last message of the SDK
 --   terminal_ms: to what ended the turn, cleanup included
---   deadline_ms: when the turn had to give up: the total deadline or the end of the silence that its error states, and
---     for a live batch at most the 100 s that the harness sets
+--   deadline_ms: when the turn had to give up: the total deadline that its error states; else the end of the silence that it
+--     states, and for a live batch at most the 100 s that the harness sets (unless the silence alone was longer)
 --   is_late: the turn ended more than 5 s (the longest cleanup) after its deadline; NULL where neither is known
 --   heartbeats_after_deadline: queue events later than the deadline
 --   backward_steps: places where the time since the turn began goes back
@@ -245,19 +245,23 @@ with queue as (
     where not b.is_copy and q.disposition <> 'after_terminal'
     group by all
 ),
+stated as (
+    select *, try_cast(nullif(regexp_extract(error_message, 'total deadline (\d{1,12})ms', 1), '') as double) as total_ms,
+        try_cast(nullif(regexp_extract(error_message, 'no provider message for (\d{1,12})ms', 1), '') as double) as silence_ms
+    from main.bridge_turns
+    where source_kind in ('live', 'log') and evidence_level = 'observed'
+),
 bounded as (
     select t.*, q.last_queue_ms, q.queue_wait_ms, q.heartbeats,
-        least(
-            coalesce(
-                try_cast(nullif(regexp_extract(t.error_message, 'total deadline (\d{1,12})ms', 1), '') as double),
-                t.last_message_ms
-                    + try_cast(nullif(regexp_extract(t.error_message, 'no provider message for (\d{1,12})ms', 1), '') as double)
-            ),
-            case when t.source_kind = 'live' and t.terminal_ms is not null then 100000.0 end
-        ) as deadline_ms
-    from main.bridge_turns t
+        -- a total deadline that is stated is the one: the harness's is a default. The end of a silence states none, since each
+        -- heartbeat puts it off: the default bounds it, or a heartbeat would extend a turn. The Bridge waits for no silence
+        -- longer than what is left of its total: one longer than the default shows that another total was set
+        coalesce(t.total_ms, least(
+            t.last_message_ms + t.silence_ms,
+            case when t.source_kind = 'live' and t.terminal_ms is not null and coalesce(t.silence_ms, 0) <= 100000 then 100000.0 end
+        )) as deadline_ms
+    from stated t
     left join queue q using (batch_id, run, turn)
-    where t.source_kind in ('live', 'log') and t.evidence_level = 'observed'
 )
 select batch_id, run, turn, continuation,
     coalesce(
