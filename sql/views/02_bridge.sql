@@ -516,7 +516,8 @@ group by all;
 -- kind: view
 -- grain: one row per figure or conclusion that two sides state differently
 -- about: Our reading of boundary A against what the Bridge reported itself (labels and errors), against the harness's
---   summary, and against what audit scripts and replays concluded.
+--   summary, and against what audit scripts and replays concluded. Absence is no witness: a file without a line, or one
+--   that was cut, contradicts nobody about how a turn ended.
 -- columns:
 --   batch_id: the batch
 --   run: run number
@@ -536,12 +537,27 @@ with labelled as (
     where not s.is_copy and s.store_kind in ('bridge_diagnostics', 'bridge_replay')
     group by all
 ),
-read as (
-    select p.batch_id, p.run, p.turn, p.own_text, t.* exclude (batch_id, run, turn, own_code), t.own_code
+told as (
+    -- a file says something of a turn where it has a line and was not cut: absence is no witness
+    select p.*, s.part, s.store_kind,
+        f.tail_state = 'complete' and greatest(p.diag_count, p.raw_chunk_count, p.transport_frame_count) > 0 as is_witness
     from facts.provider_turns p
     join main.bridge_sources s using (source_id, batch_id, run, turn)
+    join facts.sources f using (source_id)
+    where not s.is_copy
+),
+read as (
+    select p.batch_id, p.run, p.turn, p.own_text, t.* exclude (batch_id, run, turn), p.is_witness, p.error_kind as stated_kind,
+        p.error_code as stated_code, h.error_kind as summary_kind,
+        case when h.error_class = 'protocol' then h.error_code end as summary_code,
+        case
+            when p.store_kind = 'bridge_log' or coalesce(p.stop_reason, p.error_kind, p.error_message) is not null then 'diagnostics'
+            when coalesce(h.stop_reason, h.error_message) is not null then 'summary'
+        end as ended_by
+    from told p
     join main.bridge_turns t using (batch_id, run, turn)
-    where not s.is_copy and s.part = 'messages'
+    left join told h on h.batch_id = p.batch_id and h.run = p.run and h.turn = p.turn and h.part = 'summary'
+    where p.part = 'messages'
 ),
 concluded as (
     select b.batch_id, b.run, b.turn, t.raw_chunk_count, t.transport_frame_count, t.snapshot_count, t.text_delta_count,
@@ -586,11 +602,11 @@ from (
     from read r join labelled l using (batch_id, run, turn) where r.duplicate_finals <> l.duplicate_finals
     union all
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, l.queue_events::varchar, 'diagnostics'
-    from read r join labelled l using (batch_id, run, turn) where r.queue_event_count <> l.queue_events
+    from read r join labelled l using (batch_id, run, turn) where l.queue_events > 0 and r.queue_event_count <> l.queue_events
     union all
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, count(f.fact_id)::varchar, 'transport'
     from read r
-    join main.bridge_sources o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and not o.is_copy
+    join told o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and o.is_witness
     left join (
         -- the Bridge reads no frame behind the first result
         from facts.transport_frames
@@ -598,22 +614,43 @@ from (
             partition by source_id order by line_no, child
         ) = 0
     ) f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
+    where r.is_witness
     group by all having count(f.fact_id) <> r.queue_event_count
     union all
     select r.batch_id, r.run, r.turn, 'runtime_ack_ms', r.runtime_ack_ms::varchar, (l.ack_us / 1000.0)::varchar, 'diagnostics'
-    from read r join labelled l using (batch_id, run, turn) where r.runtime_ack_ms is distinct from l.ack_us / 1000.0
+    from read r join labelled l using (batch_id, run, turn)
+    where l.ack_us is not null and r.runtime_ack_ms is distinct from l.ack_us / 1000.0
+      and not (r.runtime_ack_ms is null and r.masked_values)
     union all
-    select batch_id, run, turn, 'protocol code', own_code, error_code, 'diagnostics'
+    select batch_id, run, turn, 'protocol code', own_code, stated_code, 'diagnostics'
     from read
-    where own_code is distinct from error_code and (own_code is not null or error_class = 'protocol')
-      and source_kind <> 'stream'
+    where stated_code is not null and own_code is distinct from stated_code
     union all
-    select batch_id, run, turn, 'timeout class', own_timeout, error_kind, 'diagnostics'
+    select batch_id, run, turn, 'protocol code', own_code, summary_code, 'summary'
     from read
-    where error_kind is not null and error_kind <> 'PROVIDER_TIMEOUT' and own_timeout is distinct from error_kind
+    where summary_code is not null and summary_code is distinct from stated_code and own_code is distinct from summary_code
+      and is_witness
     union all
-    select batch_id, run, null, 'tool_count', own_tool_calls::varchar, tool_count::varchar, 'summary'
-    from main.bridge_runs where own_tool_calls <> tool_count
+    -- the turn ended otherwise, as somebody says
+    select batch_id, run, turn, 'protocol code', own_code, null, ended_by
+    from read
+    where own_code is not null and coalesce(stated_code, summary_code) is null and ended_by is not null and source_kind <> 'stream'
+    union all
+    select batch_id, run, turn, 'timeout class', own_timeout, stated_kind, 'diagnostics'
+    from read
+    where stated_kind <> 'PROVIDER_TIMEOUT' and own_timeout is distinct from stated_kind
+    union all
+    select batch_id, run, turn, 'timeout class', own_timeout, summary_kind, 'summary'
+    from read
+    where summary_kind <> 'PROVIDER_TIMEOUT' and summary_kind is distinct from stated_kind
+      and own_timeout is distinct from summary_kind and is_witness
+    union all
+    -- a turn that nothing is known of may have asked for more
+    select r.batch_id, r.run, null, 'tool_count', r.own_tool_calls::varchar, r.tool_count::varchar, 'summary'
+    from main.bridge_runs r
+    where r.own_tool_calls > r.tool_count
+       or (r.own_tool_calls < r.tool_count
+           and r.turns = (select count(*) from read w where w.batch_id = r.batch_id and w.run = r.run and w.is_witness))
     union all
     select f.batch_id, f.run, f.turn, f.figure.key, f.figure.value, c.value, c.reported_by
     from figures f
