@@ -54,19 +54,24 @@ def test_the_first_result_ends_the_counts_and_what_follows_is_kept(tmp_path: Pat
     assert rows(batch.db, "select origin from boundary_compare") == [("NONE",)]
 
 
-def test_a_broken_rule_ends_them_too(tmp_path: Path) -> None:
-    """The Bridge throws at the contradiction, which is its third message; it asks for no fourth one."""
-    told = [queued("q"), snapshot("one", "u"), snapshot("two", "u"), result("two")]
+def test_a_broken_rule_does_not_end_the_counts(tmp_path: Path) -> None:
+    """A Bridge that knows the rule asks for no further message. One that does not consumes the heartbeat and the first
+    result, as its log shows; our reading takes nothing of them.
+    """
+    told = [snapshot("one", "u"), snapshot("two", "u"), queued("q"), result("two"), result("two", "r2")]
     batch = Batch(tmp_path).turn(1, raw(*told))
-    batch.load()
+    report = batch.load()
 
-    assert rows(batch.db, COUNTS) == [(3, 0, 1, 0)]
+    assert report.findings == []
+    assert rows(batch.db, COUNTS) == [(4, 0, 1, 1)]
     assert rows(batch.db, "select disposition from facts.sdk_messages order by line_no") == [
         ("kept",),
-        ("kept",),
         ("conflict",),
+        ("after_error",),
+        ("after_error",),
         ("after_terminal",),
     ]
+    assert rows(batch.db, "select own_code, own_timeout from bridge_turns") == [("DUPLICATE_UUID", None)]
 
 
 def test_a_message_that_is_no_object_was_received(tmp_path: Path) -> None:

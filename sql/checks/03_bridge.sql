@@ -3,7 +3,7 @@
 -- check: bridge_counts
 -- severity: broken
 -- about: the messages, queue events and frames that the row of a turn counts are there one by one; those that came after its
---   end are there and not counted
+--   first result are there and not counted
 select t.source_id, t.batch_id || ' ' || t.run || '.' || t.turn || ': ' || t.raw_chunk_count || ' messages, ' || count(m.fact_id) || ' rows' as detail
 from facts.provider_turns t
 left join facts.sdk_messages m on m.source_id = t.source_id and m.batch_id = t.batch_id and m.run = t.run and m.turn = t.turn
@@ -53,10 +53,10 @@ where evidence_level not in ('observed', 'derived', 'replay', 'summary_only')
    or error_class not in ('protocol', 'availability', 'continuation_timeout', 'aborted', 'provider_error')
 union all
 select source_id, 'sdk_messages.disposition ' || disposition from facts.sdk_messages
-where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'after_terminal', 'malformed')
+where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'malformed', 'after_error', 'after_terminal')
 union all
 select source_id, 'queue_events.disposition ' || disposition from facts.queue_events
-where disposition not in ('kept', 'conflict', 'after_terminal')
+where disposition not in ('kept', 'conflict', 'after_error', 'after_terminal')
 union all
 select source_id, 'boundary_events ' || coalesce(boundary, '-') || '/' || evidence_level from facts.boundary_events
 where boundary not in ('A', 'B', 'C', 'D', 'E') or evidence_level not in ('observed', 'derived', 'replay', 'summary_only')

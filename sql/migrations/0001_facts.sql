@@ -775,7 +775,7 @@ create table facts.provider_runs (
 --   first_token_us: to the first text of the answer, microseconds
 --   last_message_us: to the last message of the SDK, microseconds
 --   terminal_us: to what ended the turn, cleanup included, microseconds
---   raw_chunk_count: messages of the SDK that were consumed, resends included; none after the turn was over
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none behind the first result
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
 --   snapshot_count: assistant snapshots that are part of the answer
@@ -939,7 +939,7 @@ create table facts.boundary_events (
 --   defect_code: code of the first complete envelope in it that is not right
 --   is_masked: a number in it is masked
 --   dup_of_line: line of the message it repeats or contradicts
---   disposition: kept, dup_uuid, dup_final, conflict, malformed (no object) or after_terminal (the turn was over: not consumed, in no count)
+--   disposition: kept, dup_uuid, dup_final, conflict, malformed (no object), after_error (a rule was broken before, or the model failed) or after_terminal (behind the first result: not consumed, in no count)
 --   payload: what no other column holds, for messages that are no snapshot and no stream event, masked JSON
 create table facts.sdk_messages (
     fact_id ubigint,
@@ -1047,7 +1047,7 @@ create table facts.transport_frames (
 --   queue_count: requests in the queue
 --   queue_wait_us: waited in the queue so far, microseconds
 --   wait_us: wait that the service expects, microseconds
---   disposition: what became of the message, as in sdk_messages: after_terminal ones came when the turn was over
+--   disposition: what became of the message, as in sdk_messages: after_terminal ones came behind the first result
 --   is_masked: a number of the row is masked: its column is NULL
 create table facts.queue_events (
     fact_id ubigint,

@@ -75,7 +75,7 @@ group by t.batch_id;
 --   first_token_ms: to the first text of the answer
 --   last_message_ms: to the last message of the SDK
 --   terminal_ms: to what ended the turn, cleanup included
---   raw_chunk_count: messages of the SDK that were consumed, resends included; none after the turn was over. NULL where no
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none behind the first result. NULL where no
 --     file shows them
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 KEPT, DUP_UUID, DUP_FINAL, CONFLICT, AFTER = "kept", "dup_uuid", "dup_final", "conflict", "after_terminal"
-NO_OBJECT: Final = "malformed"
+AFTER_ERROR, NO_OBJECT = "after_error", "malformed"
 #: Codes of boundary A, in the words of the Bridge.
 DUPLICATE_UUID: Final = "DUPLICATE_UUID"
 DUPLICATE_FINAL: Final = "DUPLICATE_ASSISTANT_FINAL"
@@ -127,6 +127,7 @@ class Stream:
     _seen: dict[str, _Known] = field(default_factory=dict)
     _finals: dict[str, _Known] = field(default_factory=dict)
     _room: int = _REMEMBERED
+    _had_result: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -148,11 +149,14 @@ class Stream:
 
     def take_other(self) -> Taken:
         """The next message is none: no object. It was received, and nothing follows from it."""
-        return Taken(AFTER if self.is_over else NO_OBJECT)
+        return Taken(AFTER if self._had_result else NO_OBJECT)
 
     def _taken(self, message: dict[str, Any], place: tuple[int, int], digest: str | None) -> Taken:
-        if self.is_over:
+        if self._had_result:
             return Taken(AFTER)
+        self._had_result = message.get("type") == "result"
+        if self.is_over:  # the log shows that it was consumed all the same: an older Bridge knows fewer rules
+            return Taken(AFTER_ERROR)
         uuid = as_text(message.get("uuid"))
         if uuid is not None:
             text, known = canonical(message), self._seen.get(uuid)

@@ -139,7 +139,7 @@ class Turn:
         return opened
 
     def _watch(self, message: dict[str, Any], elapsed_us: int | None, disposition: str) -> None:
-        """Counts and times of a message that was consumed: the Bridge reads none after the turn is over. What it
+        """Counts and times of a message that was consumed: the Bridge reads none behind the first result. What it
         dropped as a resend counts as a message and as nothing else.
         """
         self._received(elapsed_us)
