@@ -251,6 +251,21 @@ class ProviderRow:
     values: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Contradiction:
+    """The open record says of an id what an earlier line does not, by a rule of the provider's own. ``content`` and
+    ``before`` are what the two say (None: no longer known); ``resolution`` is whose side is used: this or other.
+    """
+
+    id_kind: str
+    identity: str
+    before_line: int
+    content: str
+    before: str | None
+    rule: str
+    resolution: str
+
+
 Event = (
     RecordOpened
     | Unread
@@ -265,6 +280,7 @@ Event = (
     | SessionEvent
     | UnreadItem
     | ProviderRow
+    | Contradiction
 )
 
 

@@ -95,7 +95,7 @@ _SPEC: Final[dict[str, str]] = {
     "bridge_batches": """@ batch_id:str! root:str! stamp:ts source_kind:str model:str! sdk_version:str!""",
     "provider_runs": """@ batch_id:str! run:i32 model:str! tool_count:i64 tool_errors:i64 protocol_errors:i64
         provider_timeouts:i64 continuation_timeouts:i64 terminal_state:str! states:str! final_response:bool
-        turns:i64 failure:str!""",
+        turns:i64 failure:str! is_masked:bool""",
     "provider_turns": """@ batch_id:str! run:i32 turn:i32 request_id:str! model:str! evidence_level:str
         stop_reason:str! raw_stop_reason:str! error_kind:str! error_code:str! error_message:str! error_class:str
         continuation:bool request_sent:bool runtime_ack_us:i64 first_message_us:i64 first_model_event_us:i64
@@ -106,7 +106,7 @@ _SPEC: Final[dict[str, str]] = {
         delta_defect:str snapshot_text:str! total_credits:dec masked_values:bool""",
     "boundary_events": """@ batch_id:str! run:i32 turn:i32 request_id:str! sequence:i64 elapsed_us:i64 label:str!
         boundary:str item_index:i32 text:str! digest:str! digest_algo:str uuid:str! message_id:str! sdk_seq:i64
-        code:str! observed:bool evidence_level:str payload:str!""",
+        code:str! observed:bool evidence_level:str payload:str! is_masked:bool""",
     "sdk_messages": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 type:str! subtype:str!
         uuid:str! message_id:str! digest:str! stop_reason:str! event_type:str! delta_type:str! delta_chars:i64
         comparable:str! text:str! defect_code:str is_masked:bool dup_of_line:i64 disposition:str payload:str!""",
@@ -115,10 +115,11 @@ _SPEC: Final[dict[str, str]] = {
         is_masked:bool payload:str!""",
     "queue_events": """@ batch_id:str! run:i32 turn:i32 sequence:i64 elapsed_us:i64 status:str!
         service_available:bool request_id:str! model_key:str! queue_type:str! queue_count:i64 queue_wait_us:i64
-        wait_us:i64""",
+        wait_us:i64 disposition:str is_masked:bool""",
     "envelopes": """@ batch_id:str! run:i32 turn:i32 boundary:str envelope_index:i32 raw:str! parse_ok:bool
         parse_error:str! code:str tool_name:str! call_key:str!""",
-    "bridge_claims": """@ batch_id:str! run:i32 turn:i32 claim:str! value:str! evidence_level:str""",
+    "bridge_claims": """@ batch_id:str! run:i32 turn:i32 claim:str! value:str! evidence_level:str
+        is_masked:bool""",
 }
 
 

@@ -28,9 +28,9 @@ OUTCOMES: Final = (
 TURNS: Final = """
 select t.batch_id, b.stamp, t.run, t.turn, coalesce(t.model, '(not reported)') as model, t.continuation,
     case
-        when t.error_kind = 'PROVIDER_UNAVAILABLE' then 'unavailable'
-        when t.error_kind = 'PROVIDER_QUEUE_TIMEOUT' then 'queue timeout'
-        when t.error_kind like 'PROVIDER%' then 'response timeout'
+        when t.error_class = 'availability' and t.error_kind = 'PROVIDER_UNAVAILABLE' then 'unavailable'
+        when t.error_class = 'availability' and t.error_kind = 'PROVIDER_QUEUE_TIMEOUT' then 'queue timeout'
+        when t.error_class = 'availability' then 'response timeout'
         when t.error_class = 'continuation_timeout' then 'continuation timeout'
         when t.error_class = 'protocol' then 'protocol error'
         when t.error_class = 'provider_error' then 'provider error'
@@ -52,7 +52,7 @@ select q.batch_id, q.run, q.turn, q.elapsed_us / 1000.0 as elapsed_ms, q.status,
     case when not q.service_available then 'not available' when q.status = 'ready' then 'ready' else 'queued' end as word
 from facts.queue_events q
 join bridge_sources s using (source_id, batch_id, run, turn)
-where not s.is_copy
+where not s.is_copy and q.disposition <> 'after_terminal'
 order by q.batch_id, q.run, q.turn, q.line_no
 """
 RUNS: Final = """

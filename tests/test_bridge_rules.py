@@ -139,6 +139,52 @@ def test_digests_are_compared_with_digests_only() -> None:
     assert stream.take({"type": "system", "uuid": "u", "x": 1}, (3, 0), "d2").disposition == "conflict"
 
 
+INIT = {"type": "system", "uuid": "u", "apiKey": "FAKE-1", "note": "token=FAKE-2", "n": 1}
+HIDDEN = {"type": "system", "uuid": "u", "apiKey": "<redacted>", "note": "token=<redacted>", "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "disposition"),
+    [
+        ((INIT, "d1"), (INIT, None), "dup_uuid"),
+        ((INIT, None), (INIT, "d1"), "dup_uuid"),
+        ((INIT, "d1"), (INIT | {"n": 2}, None), "conflict"),
+        ((INIT, None), (INIT | {"n": 2}, "d1"), "conflict"),
+        ((HIDDEN, "d1"), (INIT, None), "dup_uuid"),
+        ((INIT, None), (HIDDEN, None), "dup_uuid"),
+        ((HIDDEN, "d1"), (INIT | {"n": 2}, None), "conflict"),
+        ((INIT, None), (INIT | {"apiKey": "FAKE-3"}, None), "conflict"),  # nothing is masked: it is seen to differ
+    ],
+)
+def test_where_one_of_two_has_no_digest_their_contents_decide(
+    first: tuple[dict[str, Any], str | None], then: tuple[dict[str, Any], str | None], disposition: str
+) -> None:
+    """A digest says nothing of a content: it was taken of the message before the log masked it."""
+    stream = Stream()
+    stream.take(first[0], (1, 0), first[1])
+
+    taken = stream.take(then[0], (2, 0), then[1])
+    assert (taken.disposition, taken.other_line) == (disposition, 1)
+
+
+def test_a_digest_learnt_of_a_resend_counts() -> None:
+    """The second message is the first one, so that its digest is the first one's too: the third differs from both."""
+    stream = Stream()
+    stream.take(INIT, (1, 0), None)
+    stream.take(INIT, (2, 0), "d1")
+
+    assert stream.take(INIT, (3, 0), "d2").disposition == "conflict"
+
+
+def test_a_final_snapshot_that_is_masked_is_the_one_before() -> None:
+    said, hidden = ({"type": "text", "text": f"password={word}"} for word in ("FAKE-1", "<redacted>"))
+    stream = Stream()
+    stream.take(_assistant([said], "end_turn"), (1, 0))
+
+    assert stream.take(_assistant([hidden], "end_turn"), (2, 0)).disposition == "dup_final"
+    assert stream.take(_assistant([{**said, "text": "other"}], "end_turn"), (3, 0)).disposition == "conflict"
+
+
 def test_an_echo_fills_in_only_where_no_snapshot_brought_text() -> None:
     alone, beside = Stream(), Stream()
     alone.take(RESULT | {"result": "Echo\ud800"}, (1, 0))

@@ -14,6 +14,7 @@ from etl.assemble.census import Census
 from etl.assemble.messages import Message
 from etl.assemble.rows import Rows, usage_values
 from etl.events import (
+    Contradiction,
     Dialogue,
     Event,
     Merged,
@@ -111,6 +112,7 @@ class Fold:
             SessionEvent: rows.event,
             UnreadItem: self._item,
             ProviderRow: rows.provider_row,
+            Contradiction: rows.contradiction,
         }
 
     # -- the extractor's side

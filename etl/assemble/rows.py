@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from etl.assemble.messages import Place
     from etl.events import (
         ContentBlock,
+        Contradiction,
         Dialogue,
         ModelCall,
         ProviderRow,
@@ -123,6 +124,11 @@ class Rows:
         self.buffers["conflicts"].add(
             self.source_id, line_no, other_line_no, id_kind, identity, content, other, rule, resolution
         )
+
+    def contradiction(self, at: RecordOpened, event: Contradiction) -> None:
+        """A row of facts.conflicts that a provider's own rule gives."""
+        sides = (event.content, event.before, event.rule, event.resolution)
+        self.conflict(at.line_no, event.before_line, event.id_kind, event.identity, *sides)
 
     def reject(
         self,

@@ -2,17 +2,20 @@
 
 -- check: bridge_counts
 -- severity: broken
--- about: the messages, queue events and frames that the row of a turn counts are there one by one
+-- about: the messages, queue events and frames that the row of a turn counts are there one by one; those that came after its
+--   first result are there and not counted
 select t.source_id, t.batch_id || ' ' || t.run || '.' || t.turn || ': ' || t.raw_chunk_count || ' messages, ' || count(m.fact_id) || ' rows' as detail
 from facts.provider_turns t
-left join facts.sdk_messages m using (source_id, batch_id, run, turn)
+left join facts.sdk_messages m on m.source_id = t.source_id and m.batch_id = t.batch_id and m.run = t.run and m.turn = t.turn
+    and m.disposition <> 'after_terminal'
 where t.raw_chunk_count is not null
 group by t.source_id, t.batch_id, t.run, t.turn, t.raw_chunk_count
 having count(m.fact_id) <> t.raw_chunk_count
 union all
 select t.source_id, t.batch_id || ' ' || t.run || '.' || t.turn || ': ' || t.queue_event_count || ' queue events, ' || count(q.fact_id) || ' rows'
 from facts.provider_turns t
-left join facts.queue_events q using (source_id, batch_id, run, turn)
+left join facts.queue_events q on q.source_id = t.source_id and q.batch_id = t.batch_id and q.run = t.run and q.turn = t.turn
+    and q.disposition <> 'after_terminal'
 where t.queue_event_count is not null
 group by t.source_id, t.batch_id, t.run, t.turn, t.queue_event_count
 having count(q.fact_id) <> t.queue_event_count
@@ -50,7 +53,10 @@ where evidence_level not in ('observed', 'derived', 'replay', 'summary_only')
    or error_class not in ('protocol', 'availability', 'continuation_timeout', 'aborted', 'provider_error')
 union all
 select source_id, 'sdk_messages.disposition ' || disposition from facts.sdk_messages
-where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'after_terminal')
+where disposition not in ('kept', 'dup_uuid', 'dup_final', 'conflict', 'malformed', 'after_error', 'after_terminal')
+union all
+select source_id, 'queue_events.disposition ' || disposition from facts.queue_events
+where disposition not in ('kept', 'conflict', 'after_error', 'after_terminal')
 union all
 select source_id, 'boundary_events ' || coalesce(boundary, '-') || '/' || evidence_level from facts.boundary_events
 where boundary not in ('A', 'B', 'C', 'D', 'E') or evidence_level not in ('observed', 'derived', 'replay', 'summary_only')

@@ -627,10 +627,10 @@ create table facts.rejects (
 --   source_id: the source that owns the row
 --   line_no: physical line, from 1; for databases the rank by row_key
 --   other_line_no: line of the other side
---   id_kind: record or tool_result
+--   id_kind: record, message (final snapshots of a Bridge) or tool_result
 --   id: the id both sides carry
 --   digest: blake2b-64 of the stored (masked) content
---   other_digest: digest of the other side's masked content
+--   other_digest: digest of the other side's masked content; NULL where it is no longer known
 --   rule: the rule that applied
 --   resolution: which side is used: this or other
 create table facts.conflicts (
@@ -719,6 +719,7 @@ create table facts.bridge_batches (
 --   final_response: the last answer said that it was the last
 --   turns: turns of the run
 --   failure: failure of the harness in its own words, masked
+--   is_masked: a number of the report is masked: its column is NULL
 create table facts.provider_runs (
     fact_id ubigint,
     source_id varchar,
@@ -738,7 +739,8 @@ create table facts.provider_runs (
     states varchar,
     final_response boolean,
     turns bigint,
-    failure varchar
+    failure varchar,
+    is_masked boolean
 );
 
 -- object: facts.provider_turns
@@ -773,7 +775,7 @@ create table facts.provider_runs (
 --   first_token_us: to the first text of the answer, microseconds
 --   last_message_us: to the last message of the SDK, microseconds
 --   terminal_us: to what ended the turn, cleanup included, microseconds
---   raw_chunk_count: messages of the SDK that were consumed, resends included
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none behind the first result
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
 --   snapshot_count: assistant snapshots that are part of the answer
@@ -877,6 +879,7 @@ create table facts.provider_turns (
 --   observed: it was observed, not derived
 --   evidence_level: observed, derived, replay or summary_only
 --   payload: what no other column holds, masked JSON
+--   is_masked: a number of the row is masked: its column is NULL
 create table facts.boundary_events (
     fact_id ubigint,
     source_id varchar,
@@ -902,7 +905,8 @@ create table facts.boundary_events (
     code varchar,
     observed boolean,
     evidence_level varchar,
-    payload varchar using compression zstd
+    payload varchar using compression zstd,
+    is_masked boolean
 );
 
 -- object: facts.sdk_messages
@@ -935,7 +939,7 @@ create table facts.boundary_events (
 --   defect_code: code of the first complete envelope in it that is not right
 --   is_masked: a number in it is masked
 --   dup_of_line: line of the message it repeats or contradicts
---   disposition: kept, dup_uuid, dup_final, conflict or after_terminal (the turn was over)
+--   disposition: kept, dup_uuid, dup_final, conflict, malformed (no object), after_error (a rule was broken before, or the model failed) or after_terminal (behind the first result: not consumed, in no count)
 --   payload: what no other column holds, for messages that are no snapshot and no stream event, masked JSON
 create table facts.sdk_messages (
     fact_id ubigint,
@@ -1043,6 +1047,8 @@ create table facts.transport_frames (
 --   queue_count: requests in the queue
 --   queue_wait_us: waited in the queue so far, microseconds
 --   wait_us: wait that the service expects, microseconds
+--   disposition: what became of the message, as in sdk_messages: after_terminal ones came behind the first result
+--   is_masked: a number of the row is masked: its column is NULL
 create table facts.queue_events (
     fact_id ubigint,
     source_id varchar,
@@ -1062,7 +1068,9 @@ create table facts.queue_events (
     queue_type varchar,
     queue_count bigint,
     queue_wait_us bigint,
-    wait_us bigint
+    wait_us bigint,
+    disposition varchar,
+    is_masked boolean
 );
 
 -- object: facts.envelopes
@@ -1124,6 +1132,7 @@ create table facts.envelopes (
 --   claim: name of the figure
 --   value: as stated; JSON unless it is a text
 --   evidence_level: evidence that the file is: derived, replay or summary_only
+--   is_masked: the figure is masked: value is NULL
 create table facts.bridge_claims (
     fact_id ubigint,
     source_id varchar,
@@ -1136,5 +1145,6 @@ create table facts.bridge_claims (
     turn integer,
     claim varchar,
     value varchar,
-    evidence_level varchar
+    evidence_level varchar,
+    is_masked boolean
 );

@@ -116,8 +116,8 @@ select 'run' as row_kind, batch_id, run, null as turn, sdk_raw_chunks, tool_coun
 from main.bridge_runs
 where is_batch_asked(batch_id, $batch, $since, $until)
 union all
-select 'turn', b.batch_id, b.run, b.turn, t.raw_chunk_count, t.own_calls, (t.own_code is not null)::int, (t.error_kind like 'PROVIDER%')::int,
-    (t.error_kind = 'POST_TOOL_CONTINUATION_TIMEOUT')::int, null, i.outcome, i.runtime_ack_ms, i.first_model_event_ms,
+select 'turn', b.batch_id, b.run, b.turn, t.raw_chunk_count, t.own_calls, (t.own_code is not null)::int, (t.error_class = 'availability')::int,
+    (t.error_class = 'continuation_timeout')::int, null, i.outcome, i.runtime_ack_ms, i.first_model_event_ms,
     i.first_thinking_ms, i.first_token_ms, i.terminal_ms, i.deadline_ms, i.is_late, b.evidence_level, b.code, b.first_bad_stage, b.origin
 from main.boundary_compare b
 join main.bridge_turns t using (batch_id, run, turn)

@@ -410,7 +410,7 @@ select * from facts.rejects;
 --   line_no: physical line, from 1; for databases the rank by row_key
 --   other_source_id: source of the other side
 --   other_line_no: line of the other side
---   id_kind: record or tool_result
+--   id_kind: record, message (final snapshots of a Bridge) or tool_result
 --   id: the id both sides carry
 --   digest: blake2b-64 of the stored (masked) content
 --   other_digest: digest of the other side's masked content

@@ -75,7 +75,8 @@ group by t.batch_id;
 --   first_token_ms: to the first text of the answer
 --   last_message_ms: to the last message of the SDK
 --   terminal_ms: to what ended the turn, cleanup included
---   raw_chunk_count: messages of the SDK that were consumed, resends included; NULL where no file shows them
+--   raw_chunk_count: messages of the SDK that were consumed, resends included; none behind the first result. NULL where no
+--     file shows them
 --   transport_frame_count: frames handed over by the worker
 --   text_delta_count: text deltas
 --   snapshot_count: assistant snapshots that are part of the answer
@@ -169,7 +170,7 @@ join main.bridge_batches b using (batch_id);
 --   sdk_raw_chunks: messages of the SDK that were consumed
 --   tool_count: tool calls, as reported
 --   protocol_errors: violations of the protocol, as reported
---   provider_unavailable: turns that ended in an availability class (PROVIDER_…)
+--   provider_unavailable: turns that ended in an availability class (PROVIDER_…); one that was cancelled is none of them
 --   continuation_timeout: turns that fell silent after a tool result
 --   terminal_state: last state of the run's last turn
 --   model: model as the log names it
@@ -192,9 +193,10 @@ with reported as (
 seen as (
     select batch_id, run, sum(raw_chunk_count)::bigint as sdk_raw_chunks, count(*) as turns,
         any_value(model order by turn) as model,
-        count(*) filter (error_kind like 'PROVIDER\_%' escape '\') as provider_unavailable,
-        count(*) filter (error_kind = 'PROVIDER_UNAVAILABLE') as unavailable_strict,
-        count(*) filter (error_kind = 'POST_TOOL_CONTINUATION_TIMEOUT') as continuation_timeout,
+        -- the kind is what the queue said last; the class is how the turn ended (it may have been cancelled)
+        count(*) filter (error_class = 'availability') as provider_unavailable,
+        count(*) filter (error_class = 'availability' and error_kind = 'PROVIDER_UNAVAILABLE') as unavailable_strict,
+        count(*) filter (error_class = 'continuation_timeout') as continuation_timeout,
         count(own_code) as own_protocol_errors, sum(own_calls)::bigint as own_tool_calls
     from main.bridge_turns
     where source_kind in ('live', 'log') and evidence_level in ('observed', 'summary_only')
@@ -218,7 +220,8 @@ full join reported r using (batch_id, run);
 --   run: run number
 --   turn: turn number inside the run
 --   continuation: the turn goes on after tool results
---   outcome: the error's kind or class, else the stop reason; open where nothing ended the turn
+--   outcome: the error's kind (of a timeout), code (of a broken rule) or class, else the stop reason; open where nothing ended
+--     the turn
 --   runtime_ack_ms: to the acknowledgement of the runtime
 --   first_message_ms: to the first message of the SDK
 --   first_model_event_ms: to the first stream event, snapshot or result
@@ -228,8 +231,8 @@ full join reported r using (batch_id, run);
 --   queue_wait_ms: waited in the queue by then, as the service says
 --   last_message_ms: to the last message of the SDK
 --   terminal_ms: to what ended the turn, cleanup included
---   deadline_ms: when the turn had to give up: the total deadline or the end of the silence that its error states, and
---     for a live batch at most the 100 s that the harness sets
+--   deadline_ms: when the turn had to give up: the total deadline that its error states; else the end of the silence that it
+--     states, and for a live batch at most the 100 s that the harness sets (unless the silence alone was longer)
 --   is_late: the turn ended more than 5 s (the longest cleanup) after its deadline; NULL where neither is known
 --   heartbeats_after_deadline: queue events later than the deadline
 --   backward_steps: places where the time since the turn began goes back
@@ -239,24 +242,32 @@ with queue as (
         list(q.elapsed_us / 1000.0) as heartbeats
     from facts.queue_events q
     join main.bridge_sources b using (source_id, batch_id, run, turn)
-    where not b.is_copy
+    where not b.is_copy and q.disposition <> 'after_terminal'
     group by all
+),
+stated as (
+    select *, try_cast(nullif(regexp_extract(error_message, 'total deadline (\d{1,12})ms', 1), '') as double) as total_ms,
+        try_cast(nullif(regexp_extract(error_message, 'no provider message for (\d{1,12})ms', 1), '') as double) as silence_ms
+    from main.bridge_turns
+    where source_kind in ('live', 'log') and evidence_level = 'observed'
 ),
 bounded as (
     select t.*, q.last_queue_ms, q.queue_wait_ms, q.heartbeats,
-        least(
-            coalesce(
-                try_cast(nullif(regexp_extract(t.error_message, 'total deadline (\d{1,12})ms', 1), '') as double),
-                t.last_message_ms
-                    + try_cast(nullif(regexp_extract(t.error_message, 'no provider message for (\d{1,12})ms', 1), '') as double)
-            ),
-            case when t.source_kind = 'live' and t.terminal_ms is not null then 100000.0 end
-        ) as deadline_ms
-    from main.bridge_turns t
+        -- a total deadline that is stated is the one: the harness's is a default. The end of a silence states none, since each
+        -- heartbeat puts it off: the default bounds it, or a heartbeat would extend a turn. The Bridge waits for no silence
+        -- longer than what is left of its total: one longer than the default shows that another total was set
+        coalesce(t.total_ms, least(
+            t.last_message_ms + t.silence_ms,
+            case when t.source_kind = 'live' and t.terminal_ms is not null and coalesce(t.silence_ms, 0) <= 100000 then 100000.0 end
+        )) as deadline_ms
+    from stated t
     left join queue q using (batch_id, run, turn)
-    where t.source_kind in ('live', 'log') and t.evidence_level = 'observed'
 )
-select batch_id, run, turn, continuation, coalesce(error_kind, error_code, error_class, stop_reason, 'open') as outcome,
+select batch_id, run, turn, continuation,
+    coalesce(
+        case when error_class in ('availability', 'continuation_timeout') then error_kind when error_class = 'protocol' then error_code end,
+        error_class, error_kind, error_code, stop_reason, 'open'
+    ) as outcome,
     runtime_ack_ms, first_message_ms, first_model_event_ms, first_thinking_ms, first_token_ms, last_queue_ms, queue_wait_ms,
     last_message_ms, terminal_ms, deadline_ms, terminal_ms > deadline_ms + 5000 as is_late,
     len(list_filter(heartbeats, lambda beat: beat > deadline_ms)) as heartbeats_after_deadline, backward_steps
@@ -370,7 +381,7 @@ judged as (
 asked as (
     select d.batch_id, d.run, d.turn,
         bool_and(case
-            when t.parser = 'native_tool_use' then null
+            when t.parser = 'native_tool_use' or (d.item_index is null and d.is_masked) then null
             when coalesce(d.item_index, 0) = 0 or t.parser = 'standard_function_envelope' then d.text is not distinct from t.c
             else d.text is not distinct from c.raw
         end) as is_within
@@ -391,7 +402,7 @@ stages as (
         case when x.b is not null and p.delta_text is not null then p.delta_text = x.b end as deltas_equal_b,
         case when x.b is not null then coalesce(p.own_text, '') = x.b end as a_equals_b,
         case when x.b is not null and nullif(p.snapshot_text, '') is not null then p.snapshot_text = x.b end as snapshots_equal_b,
-        case when x.has_c then x.b is not distinct from x.c end as b_equals_c,
+        case when x.has_c and x.b is not null then x.b is not distinct from x.c end as b_equals_c,
         case when x.has_c then a.is_within end as d_within_c,
         case when x.has_e and x.has_c then x.c is not distinct from x.e end as c_equals_e,
         coalesce(t.defects, 0) as t_defects,
@@ -471,7 +482,7 @@ with beats as (
         count(*) filter (q.status = 'ready') as ready_events, max(q.queue_wait_us) / 1000.0 as queue_wait_ms
     from facts.queue_events q
     join main.bridge_sources b using (source_id, batch_id, run, turn)
-    where not b.is_copy
+    where not b.is_copy and q.disposition <> 'after_terminal'
     group by all
 ),
 classed as (
@@ -505,7 +516,8 @@ group by all;
 -- kind: view
 -- grain: one row per figure or conclusion that two sides state differently
 -- about: Our reading of boundary A against what the Bridge reported itself (labels and errors), against the harness's
---   summary, and against what audit scripts and replays concluded.
+--   summary, and against what audit scripts and replays concluded. Absence is no witness: a file without a line, or one
+--   that was cut, contradicts nobody about how a turn ended.
 -- columns:
 --   batch_id: the batch
 --   run: run number
@@ -525,12 +537,27 @@ with labelled as (
     where not s.is_copy and s.store_kind in ('bridge_diagnostics', 'bridge_replay')
     group by all
 ),
-read as (
-    select p.batch_id, p.run, p.turn, p.own_text, t.* exclude (batch_id, run, turn, own_code), t.own_code
+told as (
+    -- a file says something of a turn where it has a line and was not cut: absence is no witness
+    select p.*, s.part, s.store_kind,
+        f.tail_state = 'complete' and greatest(p.diag_count, p.raw_chunk_count, p.transport_frame_count) > 0 as is_witness
     from facts.provider_turns p
     join main.bridge_sources s using (source_id, batch_id, run, turn)
+    join facts.sources f using (source_id)
+    where not s.is_copy
+),
+read as (
+    select p.batch_id, p.run, p.turn, p.own_text, t.* exclude (batch_id, run, turn), p.is_witness, p.error_kind as stated_kind,
+        p.error_code as stated_code, h.error_kind as summary_kind,
+        case when h.error_class = 'protocol' then h.error_code end as summary_code,
+        case
+            when p.store_kind = 'bridge_log' or coalesce(p.stop_reason, p.error_kind, p.error_message) is not null then 'diagnostics'
+            when coalesce(h.stop_reason, h.error_message) is not null then 'summary'
+        end as ended_by
+    from told p
     join main.bridge_turns t using (batch_id, run, turn)
-    where not s.is_copy and s.part = 'messages'
+    left join told h on h.batch_id = p.batch_id and h.run = p.run and h.turn = p.turn and h.part = 'summary'
+    where p.part = 'messages'
 ),
 concluded as (
     select b.batch_id, b.run, b.turn, t.raw_chunk_count, t.transport_frame_count, t.snapshot_count, t.text_delta_count,
@@ -552,7 +579,7 @@ claims as (
         case c.evidence_level when 'summary_only' then 'summary' else 'audit' end as reported_by
     from facts.bridge_claims c
     join facts.sources s using (source_id)
-    where s.store_kind in ('bridge_summary', 'bridge_audit')
+    where s.store_kind in ('bridge_summary', 'bridge_audit') and not c.is_masked
     union all
     select t.batch_id, t.run, t.turn, case c.claim when 'firstBadStage' then 'first_bad_stage' else c.claim end, c.value, 'replay'
     from facts.bridge_claims c
@@ -560,7 +587,7 @@ claims as (
     join facts.sources r on r.store_kind = 'bridge_replay' and r.host = s.host
         and s.rel_path = replace(r.rel_path, '.jsonl', '-summary.json')
     join facts.provider_turns t on t.source_id = r.source_id
-    where s.store_kind = 'bridge_replay_summary'
+    where s.store_kind = 'bridge_replay_summary' and not c.is_masked
 )
 select batch_id, run, turn, what, own, reported, reported_by
 from (
@@ -575,28 +602,55 @@ from (
     from read r join labelled l using (batch_id, run, turn) where r.duplicate_finals <> l.duplicate_finals
     union all
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, l.queue_events::varchar, 'diagnostics'
-    from read r join labelled l using (batch_id, run, turn) where r.queue_event_count <> l.queue_events
+    from read r join labelled l using (batch_id, run, turn) where l.queue_events > 0 and r.queue_event_count <> l.queue_events
     union all
     select r.batch_id, r.run, r.turn, 'queue_events', r.queue_event_count::varchar, count(f.fact_id)::varchar, 'transport'
     from read r
-    join main.bridge_sources o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and not o.is_copy
-    left join facts.transport_frames f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
+    join told o on o.batch_id = r.batch_id and o.run = r.run and o.turn = r.turn and o.part = 'transport' and o.is_witness
+    left join (
+        -- the Bridge reads no frame behind the first result
+        from facts.transport_frames
+        qualify count(*) filter (type = 'result' and direction = 'frame') over (
+            partition by source_id order by line_no, child
+        ) = 0
+    ) f on f.source_id = o.source_id and f.subtype = 'model_queue_status' and f.direction = 'frame'
+    where r.is_witness
     group by all having count(f.fact_id) <> r.queue_event_count
     union all
     select r.batch_id, r.run, r.turn, 'runtime_ack_ms', r.runtime_ack_ms::varchar, (l.ack_us / 1000.0)::varchar, 'diagnostics'
-    from read r join labelled l using (batch_id, run, turn) where r.runtime_ack_ms is distinct from l.ack_us / 1000.0
+    from read r join labelled l using (batch_id, run, turn)
+    where l.ack_us is not null and r.runtime_ack_ms is distinct from l.ack_us / 1000.0
+      and not (r.runtime_ack_ms is null and r.masked_values)
     union all
-    select batch_id, run, turn, 'protocol code', own_code, error_code, 'diagnostics'
+    select batch_id, run, turn, 'protocol code', own_code, stated_code, 'diagnostics'
     from read
-    where own_code is distinct from error_code and (own_code is not null or error_class = 'protocol')
-      and source_kind <> 'stream'
+    where stated_code is not null and own_code is distinct from stated_code
     union all
-    select batch_id, run, turn, 'timeout class', own_timeout, error_kind, 'diagnostics'
+    select batch_id, run, turn, 'protocol code', own_code, summary_code, 'summary'
     from read
-    where error_kind is not null and error_kind <> 'PROVIDER_TIMEOUT' and own_timeout is distinct from error_kind
+    where summary_code is not null and summary_code is distinct from stated_code and own_code is distinct from summary_code
+      and is_witness
     union all
-    select batch_id, run, null, 'tool_count', own_tool_calls::varchar, tool_count::varchar, 'summary'
-    from main.bridge_runs where own_tool_calls <> tool_count
+    -- the turn ended otherwise, as somebody says
+    select batch_id, run, turn, 'protocol code', own_code, null, ended_by
+    from read
+    where own_code is not null and coalesce(stated_code, summary_code) is null and ended_by is not null and source_kind <> 'stream'
+    union all
+    select batch_id, run, turn, 'timeout class', own_timeout, stated_kind, 'diagnostics'
+    from read
+    where stated_kind <> 'PROVIDER_TIMEOUT' and own_timeout is distinct from stated_kind
+    union all
+    select batch_id, run, turn, 'timeout class', own_timeout, summary_kind, 'summary'
+    from read
+    where summary_kind <> 'PROVIDER_TIMEOUT' and summary_kind is distinct from stated_kind
+      and own_timeout is distinct from summary_kind and is_witness
+    union all
+    -- a turn that nothing is known of may have asked for more
+    select r.batch_id, r.run, null, 'tool_count', r.own_tool_calls::varchar, r.tool_count::varchar, 'summary'
+    from main.bridge_runs r
+    where r.own_tool_calls > r.tool_count
+       or (r.own_tool_calls < r.tool_count
+           and r.turns = (select count(*) from read w where w.batch_id = r.batch_id and w.run = r.run and w.is_witness))
     union all
     select f.batch_id, f.run, f.turn, f.figure.key, f.figure.value, c.value, c.reported_by
     from figures f

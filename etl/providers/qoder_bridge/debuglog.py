@@ -19,7 +19,7 @@ from etl.providers.qoder_bridge.messages import text_of
 from etl.providers.qoder_bridge.strict import parse_strict
 from etl.providers.qoder_bridge.transport import new_entries
 from etl.providers.qoder_bridge.turns import Turn
-from etl.shape import as_dict, as_str, as_text
+from etl.shape import as_dict, as_str, as_text, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +98,8 @@ class DebugLog:
         if turn is not None and label in _RESPONSES and isinstance(payload, dict):
             wrapped = _Wrapped(record, {"payload": {"message": payload}})
             yield from turn.message(wrapped, label, payload, at, None)
+        elif turn is not None and label in _RESPONSES:
+            yield from turn.other(_Wrapped(record, value), label, canonical(payload), at, None)
         else:
             opened = RecordOpened(record.line_no, record.child, record.raw, value, self.session, label)
             if label in _REQUESTS:

@@ -12,9 +12,9 @@ from etl.events import Dialogue, Event, RecordOpened, SessionEvent, Unread, Unre
 from etl.providers.qoder_bridge import rows
 from etl.providers.qoder_bridge.envelopes import judge, scan
 from etl.providers.qoder_bridge.failures import failure_of
-from etl.providers.qoder_bridge.masking import masked_text
+from etl.providers.qoder_bridge.masking import has_mask, masked_text
 from etl.providers.qoder_bridge.messages import text_of
-from etl.shape import as_bool, as_count, as_dict, as_str, as_text
+from etl.shape import as_bool, as_count, as_dict, as_str, as_text, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +57,7 @@ _BOUNDARIES: Final = {
 _TEXTS: Final = ("text", "raw", "resultText", "envelopeRaw")
 _DIGESTS: Final = ("digest", "inputDigest", "resultDigest")
 _HELD: Final = (*_TEXTS, *_DIGESTS, "boundary", "message", "seq", "index", "envelopeIndex", "code", "messageId")
+_PLACES: Final = ("seq", "index", "envelopeIndex")
 #: Labels that end a turn.
 _ENDS: Final = frozenset({"handoff", "error_input", "timeout_classification", "sdk_terminal_result"})
 
@@ -86,13 +87,9 @@ class Diagnostics:
         self.turn.count("diag_count")
         self.turn.key.request_id = self.turn.key.request_id or as_text(value.get("requestId"))
         payload = as_dict(value.get("payload"))
-        message = payload.get("message") if label == RAW else None
-        if isinstance(message, dict):
-            told = rows.Moment(as_count(payload.get("seq")), at.elapsed_us)
-            digest = as_text(payload.get("digest"))
-            yield from self.turn.message(record, label, message, told, digest)
-            if message is self.turn.stream.result:
-                self.turn.last("terminal_us", at.elapsed_us)
+        self.turn.is_masked = self.turn.is_masked or at.is_masked or has_mask(payload, _PLACES)
+        if label == RAW:
+            yield from self._received(record, payload, at)
         else:
             yield self._opened(record, label)
         yield boundary_event(self.turn.key, at, label, payload)
@@ -100,13 +97,27 @@ class Diagnostics:
             yield UnreadItem(0, f"label:{label}"[:100], "unknown")
         yield from self._labelled(label, payload, at)
 
+    def _received(self, record: RecordLike, payload: dict[str, Any], at: rows.Moment) -> Iterator[Event]:
+        """A line of boundary A."""
+        message, digest = payload.get("message"), as_text(payload.get("digest"))
+        told = rows.moment(payload.get("seq"), record.value.get("elapsedMs"))
+        if not isinstance(message, dict):
+            other = message if payload else record.value.get("payload")
+            yield from self.turn.other(record, RAW, canonical(other), told, digest)
+            return
+        yield from self.turn.message(record, RAW, message, told, digest)
+        if message is self.turn.stream.result:
+            self.turn.last("terminal_us", at.elapsed_us)
+
     def _moment(self, value: dict[str, Any]) -> rows.Moment:
         """The line's place in the turn. Sequence numbers run without a gap and time does not go back: where they do
         not hold it is counted, and the order of the lines stays.
         """
         turn = self.turn
-        at = rows.Moment(as_count(value.get("sequence")), rows.elapsed_us(value.get("elapsedMs")))
-        if at.sequence is not None:
+        at = rows.moment(value.get("sequence"), value.get("elapsedMs"))
+        if at.is_masked and at.sequence is None and self.sequence is not None:
+            self.sequence += 1  # a number that was masked is no gap
+        elif at.sequence is not None:
             if self.sequence is not None and at.sequence != self.sequence + 1:
                 turn.count("sequence_gaps")
             self.sequence = at.sequence
@@ -199,5 +210,6 @@ def boundary_event(key: rows.TurnKey, at: rows.Moment, label: str, payload: dict
             "sdk_seq": as_count(payload.get("seq")),
             "code": as_text(payload.get("code")),
             "payload": rows.rest_json(payload, *held),
+            "is_masked": at.is_masked or has_mask(payload, _PLACES),
         },
     )

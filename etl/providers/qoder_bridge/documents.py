@@ -13,7 +13,7 @@ from etl.events import Event, ProviderRow, RecordOpened, Unread
 from etl.providers.qoder_bridge import paths, rows
 from etl.providers.qoder_bridge.envelopes import judge
 from etl.providers.qoder_bridge.failures import failure_of
-from etl.providers.qoder_bridge.masking import masked_text
+from etl.providers.qoder_bridge.masking import has_mask, is_mask, masked_text
 from etl.providers.qoder_bridge.messages import text_of
 from etl.providers.qoder_bridge.turns import Turn
 from etl.shape import as_bool, as_count, as_dict, as_list, as_str, as_text, canonical, instant
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
     from etl.providers.base import RecordLike, Source
 
+#: What the harness counts, or says yes or no to.
+_REPORTED: Final = (
+    "toolCount",
+    "toolExecutions",
+    "toolErrors",
+    "protocolErrors",
+    "providerTimeouts",
+    "continuationTimeouts",
+    "finalResponse",
+)
 #: Figures of the audit script, and what they are called here.
 _AUDITED: Final[dict[str, str]] = {
     "rawChunkCount": "raw_chunk_count",
@@ -94,6 +104,7 @@ def _run(source: Source, record: RecordLike) -> Iterator[Event]:
             "final_response": as_bool(value.get("finalResponse")),
             "turns": len(turns),
             "failure": as_text(value.get("failure")),
+            "is_masked": has_mask(value, _REPORTED),
         },
     )
     for number, told in enumerate(map(as_dict, turns), 1):
@@ -111,10 +122,12 @@ def _turn(batch_id: str, run: int, number: int, told: dict[str, Any]) -> Iterato
         "error_code": failure.code,
         "error_message": message,
         "error_class": failure.error_class if message or stop == "aborted" else None,
+        "masked_values": has_mask(told, ("turn", "diagnosticCount")),
     }
     yield ProviderRow("provider_turns", key.columns() | row)
-    if (count := as_count(told.get("diagnosticCount"))) is not None:
-        yield rows.claim(key, "diag_count", count)
+    count = told.get("diagnosticCount")
+    if (figure := count if is_mask(count) else as_count(count)) is not None:
+        yield rows.claim(key, "diag_count", figure)
 
 
 def _audit(source: Source, record: RecordLike) -> Iterator[Event]:

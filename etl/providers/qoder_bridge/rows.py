@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.events import ProviderRow
 from etl.providers.qoder_bridge.envelopes import MALFORMED, Envelope, scan
-from etl.providers.qoder_bridge.masking import comparable_json, has_masked_number, masked_text
+from etl.providers.qoder_bridge.masking import (
+    QUEUE_NUMBERS,
+    comparable_json,
+    has_mask,
+    has_masked_number,
+    is_mask,
+    masked_text,
+)
 from etl.providers.qoder_bridge.messages import delta_of, text_of
 from etl.shape import as_bool, as_count, as_dict, as_float, as_str, as_text, canonical
 
@@ -56,10 +63,18 @@ class TurnKey:
 
 
 class Moment(NamedTuple):
-    """A place in a turn: the sequence number that the log gives, and microseconds since the turn began."""
+    """A place in a turn: the sequence number that the log gives, and microseconds since the turn began. ``is_masked``:
+    one of the two is not known because it was masked.
+    """
 
     sequence: int | None
     elapsed_us: int | None
+    is_masked: bool = False
+
+
+def moment(sequence: Any, elapsed_ms: Any) -> Moment:
+    """The place in a turn that a line states."""
+    return Moment(as_count(sequence), elapsed_us(elapsed_ms), is_mask(sequence) or is_mask(elapsed_ms))
 
 
 def call_id(key: TurnKey, position: int) -> str:
@@ -102,12 +117,18 @@ def sdk_message(key: TurnKey, at: Moment, message: dict[str, Any], digest: str |
             "comparable": event_json(message),
             "text": masked_text(text) if text else None,
             "defect_code": defect(text),
-            "is_masked": has_masked_number(message),
+            "is_masked": at.is_masked or has_masked_number(message),
             "dup_of_line": taken.other_line,
             "disposition": taken.disposition,
             "payload": None if kind in ("assistant", "stream_event") else rest_json(message, "result"),
         },
     )
+
+
+def other_message(key: TurnKey, at: Moment, told: str | None, digest: str | None, taken: Taken) -> ProviderRow:
+    """A row of facts.sdk_messages for what should be a message and is no object: ``told`` is what stands there."""
+    named = {"sequence": at.sequence, "elapsed_us": at.elapsed_us, "digest": digest, "is_masked": at.is_masked}
+    return ProviderRow("sdk_messages", {**key.place(), **named, "disposition": taken.disposition, "payload": told})
 
 
 def event_json(message: dict[str, Any]) -> str | None:
@@ -134,7 +155,7 @@ def joined(deltas: list[str]) -> dict[str, Any]:
     return {"delta_text": masked_text(text) if deltas else None, "delta_defect": defect(text)}
 
 
-def queue_event(key: TurnKey, at: Moment, message: dict[str, Any]) -> ProviderRow:
+def queue_event(key: TurnKey, at: Moment, message: dict[str, Any], taken: Taken) -> ProviderRow:
     """A row of facts.queue_events."""
     return ProviderRow(
         "queue_events",
@@ -150,6 +171,8 @@ def queue_event(key: TurnKey, at: Moment, message: dict[str, Any]) -> ProviderRo
             "queue_count": as_count(message.get("queue_count")),
             "queue_wait_us": elapsed_us(message.get("queue_wait_elapsed_ms")),
             "wait_us": elapsed_us(message.get("wait_time_ms")),
+            "disposition": taken.disposition,
+            "is_masked": at.is_masked or has_mask(message, QUEUE_NUMBERS),
         },
     )
 
@@ -179,7 +202,11 @@ def envelopes(
 def boundary(key: TurnKey, at: Moment, label: str, values: Mapping[str, Any]) -> ProviderRow:
     """A row of facts.boundary_events; ``values`` are its columns by name."""
     text = values.get("text")
-    observed = {"observed": True, "digest_algo": DIGEST if values.get("digest") else None}
+    observed = {
+        "observed": True,
+        "digest_algo": DIGEST if values.get("digest") else None,
+        "is_masked": at.is_masked,
+    }
     named = {"sequence": at.sequence, "elapsed_us": at.elapsed_us, "label": label}
     row = {**key.columns(), **named, **observed, **values}
     row["text"] = masked_text(text) if isinstance(text, str) else None
@@ -188,8 +215,10 @@ def boundary(key: TurnKey, at: Moment, label: str, values: Mapping[str, Any]) ->
 
 def claim(key: TurnKey, name: str, value: Any) -> ProviderRow:
     """A row of facts.bridge_claims: what an evidence file concludes by itself. To compare with, never to count."""
-    told = value if isinstance(value, str) else canonical(value)
-    return ProviderRow("bridge_claims", {**key.place(), "claim": name, "value": told, "evidence_level": key.evidence})
+    is_masked = is_mask(value)
+    told = None if is_masked else value if isinstance(value, str) else canonical(value)
+    row = {"claim": name, "value": told, "evidence_level": key.evidence, "is_masked": is_masked}
+    return ProviderRow("bridge_claims", {**key.place(), **row})
 
 
 def batch(batch_id: str, source_kind: str, **values: Any) -> ProviderRow:

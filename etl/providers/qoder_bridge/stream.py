@@ -3,7 +3,8 @@
 In this order: a uuid seen before is dropped when the message is the same and an error when it is not; a finished
 snapshot of a message id seen before likewise, whatever its uuid; other snapshots are appended, also when their text is
 equal; deltas and the echo of the result are never part of the text (the echo fills in where no snapshot brought any);
-the first result ends the turn. Nothing is told apart by its text. State: ids, digests and the text of one turn.
+the first result ends the turn. Nothing is told apart by its text. State: ids, digests and the text of one turn, and
+what its first messages said.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from etl.providers.qoder_bridge.answers import Answer, read_answer
+from etl.providers.qoder_bridge.masking import Content, content_of_value
 from etl.providers.qoder_bridge.messages import content_of, text_of
 from etl.providers.qoder_bridge.strict import storable
 from etl.shape import as_dict, as_list, as_str, as_text, canonical
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 KEPT, DUP_UUID, DUP_FINAL, CONFLICT, AFTER = "kept", "dup_uuid", "dup_final", "conflict", "after_terminal"
+AFTER_ERROR, NO_OBJECT = "after_error", "malformed"
 #: Codes of boundary A, in the words of the Bridge.
 DUPLICATE_UUID: Final = "DUPLICATE_UUID"
 DUPLICATE_FINAL: Final = "DUPLICATE_ASSISTANT_FINAL"
@@ -32,11 +35,48 @@ STOP_REASON: Final = "STOP_REASON_CONTRADICTION"
 _CALL_STOPS: Final = frozenset({"tool_use", "end_turn", "stop_sequence"})
 
 
+#: Characters of a turn's messages that are remembered, to say what a contradiction is to: many times a real turn.
+_REMEMBERED: Final = 1 << 22
+
+
+class Clash(NamedTuple):
+    """An id with two contents: which kind of id, the line of the first, what the two say (the first: None where it is
+    no longer known), and the code of the rule they break.
+    """
+
+    id_kind: str
+    identity: str
+    before_line: int
+    content: str
+    before: str | None
+    rule: str
+
+
 class Taken(NamedTuple):
-    """What became of a message, and the line of the one it repeats or contradicts."""
+    """What became of a message, the line of the one it repeats or contradicts, and the contradiction."""
 
     disposition: str
     other_line: int | None = None
+    clash: Clash | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """A message that was seen: the digest that the log stated, what it holds, its line, and its canonical JSON."""
+
+    digest: str | None
+    content: Content
+    line_no: int
+    text: str | None
+
+    def is_same(self, digest: str | None, content: Content) -> bool:
+        """Is it sent again? A digest was taken before the log masked anything: it tells only of another digest."""
+        if self.digest is not None and digest is not None:
+            return self.digest == digest
+        if not self.content.is_same(content):
+            return False
+        self.digest = self.digest or digest
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +124,10 @@ class Stream:
     error: str | None = None
     failure: str | None = None
     dispositions: dict[str, int] = field(default_factory=dict)
-    _seen: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    _finals: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[str, _Known] = field(default_factory=dict)
+    _finals: dict[str, _Known] = field(default_factory=dict)
+    _room: int = _REMEMBERED
+    _had_result: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -99,24 +141,32 @@ class Stream:
 
     def take(self, message: dict[str, Any], place: tuple[int, int], digest: str | None = None) -> Taken:
         """The next message, at a line and child. ``digest`` is the one the log states: it was taken before the log
-        masked anything, so it is compared with digests only; without one the content decides.
+        masked anything, so it is compared with digests only; where one of two has none, the contents decide.
         """
         taken = self._taken(message, place, digest)
         self.dispositions[taken.disposition] = self.dispositions.get(taken.disposition, 0) + 1
         return taken
 
+    def take_other(self) -> Taken:
+        """The next message is none: no object. It was received, and nothing follows from it."""
+        return Taken(AFTER if self._had_result else NO_OBJECT)
+
     def _taken(self, message: dict[str, Any], place: tuple[int, int], digest: str | None) -> Taken:
-        if self.is_over:
+        if self._had_result:
             return Taken(AFTER)
+        self._had_result = message.get("type") == "result"
+        if self.is_over:  # the log shows that it was consumed all the same: an older Bridge knows fewer rules
+            return Taken(AFTER_ERROR)
         uuid = as_text(message.get("uuid"))
         if uuid is not None:
-            identity: Any = ("digest", digest) if digest else ("content", hash(canonical(message)))
-            if uuid in self._seen:
-                known, line_no = self._seen[uuid]
-                if known == identity:
-                    return Taken(DUP_UUID, line_no)
-                return self._broken(DUPLICATE_UUID, "a uuid again with other content", line_no)
-            self._seen[uuid] = (identity, place[0])
+            text, known = canonical(message), self._seen.get(uuid)
+            content = content_of_value(message, text)
+            if known is not None and known.is_same(digest, content):
+                return Taken(DUP_UUID, known.line_no)
+            if known is not None:
+                clash = Clash("record", uuid, known.line_no, text, known.text, DUPLICATE_UUID)
+                return self._clashed(clash, "a uuid again with other content")
+            self._seen[uuid] = _Known(digest, content, place[0], self._remembered(text))
         if message.get("type") == "assistant":
             return self._assistant(message, place)
         if message.get("type") == "result":
@@ -126,9 +176,19 @@ class Stream:
                 self.failure = "; ".join(told) or as_str(message.get("subtype")) or "error"
         return Taken(KEPT)
 
-    def _broken(self, code: str, error: str, other_line: int | None = None) -> Taken:
+    def _remembered(self, text: str) -> str | None:
+        if len(text) > self._room:
+            return None
+        self._room -= len(text)
+        return text
+
+    def _broken(self, code: str, error: str) -> Taken:
         self.code, self.error = code, error
-        return Taken(CONFLICT if other_line is not None else KEPT, other_line)
+        return Taken(KEPT)
+
+    def _clashed(self, clash: Clash, error: str) -> Taken:
+        self.code, self.error = clash.rule, error
+        return Taken(CONFLICT, clash.before_line, clash)
 
     def _assistant(self, message: dict[str, Any], place: tuple[int, int]) -> Taken:
         body, blocks = as_dict(message.get("message")), content_of(message)
@@ -139,13 +199,15 @@ class Stream:
             return self._broken(INVALID_MESSAGE, "an assistant message of another role, type or content")
         stop, message_id = as_text(body.get("stop_reason")), as_text(body.get("id"))
         if stop is not None and message_id is not None:
-            final = hash(canonical({"blocks": blocks, "stop": stop}))
-            if message_id in self._finals:
-                known, line_no = self._finals[message_id]
-                if known == final:
-                    return Taken(DUP_FINAL, line_no)
-                return self._broken(DUPLICATE_FINAL, "two final snapshots of one message differ", line_no)
-            self._finals[message_id] = (final, place[0])
+            final, known = {"blocks": blocks, "stop": stop}, self._finals.get(message_id)
+            text = canonical(final)
+            content = content_of_value(final, text)
+            if known is not None and known.is_same(None, content):
+                return Taken(DUP_FINAL, known.line_no)
+            if known is not None:
+                clash = Clash("message", message_id, known.line_no, text, known.text, DUPLICATE_FINAL)
+                return self._clashed(clash, "two final snapshots of one message differ")
+            self._finals[message_id] = _Known(None, content, place[0], self._remembered(text))
         violated = self._contents(blocks, stop)
         if violated is not None:
             return self._broken(*violated)

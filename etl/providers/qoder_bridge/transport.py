@@ -13,7 +13,7 @@ from etl.providers.qoder_bridge import rows
 from etl.providers.qoder_bridge.conversation import Answered, Conversation, read_prompt
 from etl.providers.qoder_bridge.masking import has_masked_number, masked_text
 from etl.providers.qoder_bridge.messages import content_of, delta_of, text_of
-from etl.shape import as_count, as_dict, as_str, as_text
+from etl.shape import as_dict, as_str, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Transport:
             opened.counted = "direct_user" if told.said else None
             self.request = told
         yield opened
-        at = rows.Moment(as_count(value.get("sequence")), rows.elapsed_us(value.get("elapsedMs")))
+        at = rows.moment(value.get("sequence"), value.get("elapsedMs"))
         yield self._row(at, LABELS[label], frame or payload, payload)
         if told is not None:
             yield from new_entries(told, self.key, "/payload/frame/message/content")
@@ -72,7 +72,7 @@ class Transport:
     def _row(self, at: rows.Moment, direction: str, frame: dict[str, Any], payload: dict[str, Any]) -> ProviderRow:
         delta, is_frame = delta_of(frame), direction == "frame"
         text = text_of(frame) if is_frame else _content(frame)
-        is_masked = has_masked_number(frame)
+        is_masked = at.is_masked or has_masked_number(frame)
         self.is_masked = self.is_masked or is_masked
         if is_frame:
             self.counts["transport_frame_count"] = self.counts.get("transport_frame_count", 0) + 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import (
+    Contradiction,
     Dialogue,
     Event,
     ModelCall,
@@ -24,9 +25,18 @@ from etl.grammars.tools import tool_request
 from etl.providers.qoder_bridge import rows
 from etl.providers.qoder_bridge.availability import QueueEvidence, is_queue_status
 from etl.providers.qoder_bridge.envelopes import Envelope, around, scan
-from etl.providers.qoder_bridge.masking import has_masked_number, masked_text
+from etl.providers.qoder_bridge.masking import has_mask, has_masked_number, masked_text
 from etl.providers.qoder_bridge.messages import content_of, delta_of, is_thinking, is_token, unknown_type
-from etl.providers.qoder_bridge.stream import DUP_FINAL, DUP_UUID, KEPT, MISSING_RESULT, Snapshot, Stream, Verdict
+from etl.providers.qoder_bridge.stream import (
+    AFTER,
+    DUP_FINAL,
+    DUP_UUID,
+    KEPT,
+    MISSING_RESULT,
+    Snapshot,
+    Stream,
+    Verdict,
+)
 from etl.shape import as_count, as_dict, as_list, as_money, as_str, as_text
 
 if TYPE_CHECKING:
@@ -46,6 +56,7 @@ TOOLS: Final = {
 }
 _MODEL_EVENTS: Final = frozenset({"assistant", "stream_event", "result"})
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_INPUTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 @dataclass(slots=True)
@@ -88,16 +99,31 @@ class Turn:
         taken = self.stream.take(message, (record.line_no, record.child), digest)
         is_kept = taken.disposition == KEPT
         yield self._opened(record, kind, message, is_kept=is_kept)
-        self._watch(message, at.elapsed_us, taken.disposition)
+        self.is_masked = self.is_masked or at.is_masked or has_masked_number(message)
+        if taken.disposition != AFTER:
+            self._watch(message, at.elapsed_us, taken.disposition)
         yield rows.sdk_message(self.key, at, message, digest, taken)
+        if taken.clash is not None:  # the Bridge ends the turn; what was said before stands
+            yield Contradiction(*taken.clash, resolution="other")
         if is_queue_status(message) and taken.disposition != DUP_UUID:
-            self.count("queue_event_count")
-            yield rows.queue_event(self.key, at, message)
+            yield rows.queue_event(self.key, at, message, taken)
         name = unknown_type(message)
         if name is not None:
             yield UnreadItem(0, name, "unknown")
         if is_kept and self.session:
             yield from self._said(message)
+
+    def other(
+        self, record: RecordLike, kind: str, told: str | None, at: rows.Moment, digest: str | None
+    ) -> Iterator[Event]:
+        """What should be a message of boundary A and is no object: it was received, so it counts as a message."""
+        taken = self.stream.take_other()
+        yield RecordOpened(record.line_no, record.child, record.raw, record.value, self.session, kind)
+        self.is_masked = self.is_masked or at.is_masked
+        if taken.disposition != AFTER:
+            self._received(at.elapsed_us)
+        yield rows.other_message(self.key, at, told, digest, taken)
+        yield UnreadItem(0, "sdk:(no object)", "rejected")
 
     def _opened(self, record: RecordLike, kind: str, message: dict[str, Any], *, is_kept: bool) -> RecordOpened:
         opened = RecordOpened(record.line_no, record.child, record.raw, record.value, self.session, kind)
@@ -113,14 +139,17 @@ class Turn:
         return opened
 
     def _watch(self, message: dict[str, Any], elapsed_us: int | None, disposition: str) -> None:
-        """Counts and first times. What was dropped as a resend counts as a message and as nothing else."""
-        self.count("raw_chunk_count")
-        self.is_masked = self.is_masked or has_masked_number(message)
+        """Counts and times of a message that was consumed: the Bridge reads none behind the first result. What it
+        dropped as a resend counts as a message and as nothing else.
+        """
+        self._received(elapsed_us)
         model = as_text(message.get("model")) or as_text(as_dict(message.get("message")).get("model"))
         if model is not None:
             self.told.setdefault("model", model)
         if is_queue_status(message):
             self.queue.queue(message)
+            if disposition != DUP_UUID:
+                self.count("queue_event_count")
         elif disposition != DUP_UUID:
             self.queue.model(message)
         kind, delta = as_str(message.get("type")), delta_of(message)
@@ -129,8 +158,6 @@ class Turn:
         if delta is not None and delta.kind == "text_delta" and disposition != DUP_UUID:
             self.count("text_delta_count")
             self.deltas.append(delta.text)
-        self._time("first_message_us", elapsed_us)
-        self.last("last_message_us", elapsed_us)
         if kind in _MODEL_EVENTS:
             self._time("first_model_event_us", elapsed_us)
         if is_thinking(message):
@@ -139,6 +166,11 @@ class Turn:
             self._time("first_token_us", elapsed_us)
         if kind == "command_lifecycle" and message.get("state") == "started":
             self._time("runtime_ack_us", elapsed_us)
+
+    def _received(self, elapsed_us: int | None) -> None:
+        self.count("raw_chunk_count")
+        self._time("first_message_us", elapsed_us)
+        self.last("last_message_us", elapsed_us)
 
     def _time(self, name: str, elapsed_us: int | None) -> None:
         if elapsed_us is not None:
@@ -285,11 +317,14 @@ def _usage(key: rows.TurnKey, message: dict[str, Any]) -> ModelCall:
     call = ModelCall(key.request_id or f"{key.batch_id}/{key.run}.{key.turn}")
     call.stop_reason = as_text(message.get("stop_reason"))
     fresh, output, written, read = (as_count(usage.get(name)) for name in _TOKENS)
+    is_masked = has_mask(usage, _TOKENS)
     if fresh is None and output is None and written is None and read is None:
         call.usage_status = "absent"
-    elif not (fresh or output or written or read):
+    elif not (fresh or output or written or read or is_masked):
         call.usage_status = "suppressed"
     else:
-        call.input_tokens = None if fresh is None else fresh + (read or 0) + (written or 0)
+        # a part that is masked is not 0: the sum is not known
+        is_known = fresh is not None and not has_mask(usage, _INPUTS)
+        call.input_tokens = (fresh or 0) + (read or 0) + (written or 0) if is_known else None
         call.output_tokens, call.cache_read_tokens, call.cache_creation_5m_tokens = output, read, written
     return call
