@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from etl.events import RecordOpened, SessionEvent, SessionFact, Unread
 from etl.providers.muse.agents import Agents
 from etl.providers.muse.calls import Calls
-from etl.providers.muse.lines import FRAME, MARKER, Entry, children, stream_of
+from etl.providers.muse.lines import FRAME, MARKER, Entry, children, sequence_of, stream_of
 from etl.providers.muse.session import Facts
 from etl.providers.muse.speech import Speech
 from etl.providers.muse.turns import Turns
 from etl.providers.muse.usage import Usage
 from etl.providers.muse.vocabulary import Noted, known
-from etl.shape import as_dict, as_int, as_text, instant
+from etl.shape import as_text, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ class _Log:
         elif FRAME in value:
             yield from self._frame(record.line_no, child, value)
         elif MARKER in value:
-            self._number(as_int(as_dict(value.get("position")).get("sequence")), is_own=True)
+            self._number(sequence_of(value), is_own=True)
             yield Unread(record.line_no, child, MARKER, "skipped")
         else:
             yield Unread(record.line_no, child, "(no payload type)", "unknown")
@@ -121,9 +121,7 @@ class _Log:
         if not isinstance(payload, dict):
             payload = {}
         name, body = self._named(value["payload_type"], payload)
-        sequence = value.get("sequence")
-        if type(sequence) is not int:
-            sequence = as_int(sequence)
+        sequence = sequence_of(value)
         if name in self.passed and sequence == self.last + 1 and self.is_shown:
             self.last = sequence  # bookkeeping in its place, which is most of a log
             yield Unread(line_no, child, name, "skipped")
