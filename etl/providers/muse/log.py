@@ -235,15 +235,13 @@ class _Log:
             yield from self._introduction(entry, stream)
 
     def _introduction(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
-        """Whose child a session is: by its path, or because this log spawned it."""
-        if stream.session != self.session:
-            own = self.streams.get(self.session)
-            if own is not None and stream_of(entry.value) in own.agents.children:
-                yield SessionFact("parent", self.session)
-        elif self.parent is not None:
-            yield SessionFact("parent", self.source.session_id(self.parent))
+        """Whose child a session is by the path of its log, and whether its records bear out the path."""
         claim = self.source.claim
-        if stream.session == self.session and not claim.sniffed and stream_of(entry.value) != claim.native_id:
+        if stream.session != self.session:
+            return
+        if self.parent is not None:
+            yield SessionFact("parent", self.source.session_id(self.parent))
+        if not claim.sniffed and stream_of(entry.value) != claim.native_id:
             yield SessionEvent("format", "id_mismatch", claim.native_id)
 
 
