@@ -118,7 +118,7 @@ internals as (  -- another session says that this one is the agent's own
 ),
 facts_of as (
     select session_id,
-        any_value(last_filled) filter (key = 'kind') as kind,
+        coalesce(any_value(last_filled) filter (key = 'kind'), case when bool_or(key = 'shadow') then 'subagent' end) as kind,
         any_value(last_filled) filter (key = 'cwd.relocated') as cwd_relocated,
         any_value(first_value) filter (key = 'cwd') as cwd_record,
         any_value(last_filled) filter (key = 'cwd.workspace') as cwd_workspace,

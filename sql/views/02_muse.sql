@@ -85,8 +85,9 @@ where s.provider = 'muse';
 -- object: main.muse_subagents
 -- kind: view
 -- grain: one row per spawning call
--- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none,
---   a wait that answers ready does, else the end of the turn that spawned it: children nobody waits for are common.
+-- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none (one
+--   that tells of approvals alone is none), a wait that answers ready does, else the end of the turn that spawned it:
+--   children nobody waits for are common.
 -- columns:
 --   session_id: session that spawned it
 --   project: name of the project: last part of the working folder
@@ -142,6 +143,14 @@ spawns as (
     left join waits w on w.session_id = c.session_id and w.subagent_id = a.subagent_id
     where c.name = 'Task' and not c.is_copy and starts_with(c.session_id, 'muse')
 ),
+logs as (
+    select *
+    from mart.sessions
+    where provider = 'muse' and session_id in (
+        select session_id from facts.records
+        where starts_with(session_id, 'muse') and not starts_with(record_kind, 'runtime.session/approval/')
+    )
+),
 ends as (
     select session_id, arg_max(status, turn_no) as status from mart.turns where starts_with(session_id, 'muse') group by all
 )
@@ -167,7 +176,7 @@ from spawns p
 join mart.sessions s on s.session_id = p.session_id
 join facts.tool_requests q on q.session_id = p.session_id and q.fact_id = p.request_fact_id
 left join mart.turns t on t.session_id = p.session_id and t.turn_no = p.turn_no
-left join mart.sessions k on k.session_id = p.child_session_id
+left join logs k on k.session_id = p.child_session_id
 left join ends e on e.session_id = p.child_session_id and k.session_id is not null
 where s.provider = 'muse';
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = "runtime.session"
 _STARTED: Final = "runtime.session/run/started"
+_APPROVAL: Final = "runtime.session/approval/"
 #: What a record of a rare shape may be called at most: a name is a key of the census.
 _NAME: Final = 80
 
@@ -41,6 +42,7 @@ def adapt(source: Source, session: str, records: Iterator[RecordLike]) -> Iterat
     for stream in log.streams.values():
         yield from stream.turns.ends()
     yield from log.missing()
+    yield from log.shadow()
 
 
 class _Stream:
@@ -86,6 +88,8 @@ class _Log:
         self.gaps: list[_Gap] = []
         self.is_shown = True
         self.is_drifted = False
+        self.approval: RecordOpened | None = None
+        self.says_more = False
 
     def read(self, record: RecordLike) -> Iterator[Event]:
         """The events of one line, or of one of several records glued into a line."""
@@ -192,6 +196,12 @@ class _Log:
                 yield replace(gap.opened, again=True)
                 yield SessionEvent("sequence_gap", attrs={"first": gap.first, "last": gap.last, "missing": missing})
 
+    def shadow(self) -> Iterator[Event]:
+        """A log by day that tells of approvals alone is a shadow of a sub-agent's, wherever that has its log."""
+        if self.approval is not None and not self.says_more and self.parent is None:
+            yield replace(self.approval, again=True)
+            yield SessionFact("shadow", "approvals")
+
     def _other(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
         """A record without a handler: an event, bookkeeping, or something nobody has described."""
         name = entry.name
@@ -217,6 +227,10 @@ class _Log:
         if type(first) is RecordOpened:
             if entry.id is not None:
                 stream.used.add(entry.id)
+            if not entry.name.startswith(_APPROVAL):
+                self.says_more = True
+            elif self.approval is None:
+                self.approval = first
             if not self.is_shown:
                 self.gaps[-1].opened, self.is_shown = first, True
             if not stream.is_introduced or entry.value.get("schema_version") != 1:
