@@ -36,7 +36,7 @@ def _content(db: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("case", ["shuffled", "nameless_results", "bound_late", "shadow_only"])
+@pytest.mark.parametrize("case", ["shuffled", "nameless_results", "bound_late", "shadow_only", "late_words"])
 def test_logs_that_grow_in_any_order_give_the_store_of_a_full_load(case: str, tmp_path: Path) -> None:
     """Three loads: each file is absent, cut at any byte, and whole."""
     tree = CASES / case / "tree"

@@ -231,6 +231,8 @@ class _Log:
                 self.says_more = True
             elif self.approval is None:
                 self.approval = first
+            if (run_id := entry.run_id) is not None:
+                yield from stream.turns.within(run_id)
             if not self.is_shown:
                 self.gaps[-1].opened, self.is_shown = first, True
             if not stream.is_introduced or entry.value.get("schema_version") != 1:

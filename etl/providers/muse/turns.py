@@ -1,7 +1,8 @@
 """How do runs become turns, and what did a person (or a parent, or the scheduler) ask?
 
 A run's start opens a turn, whatever its prompt: a scheduled run has an empty one, and so a turn without a prompt row.
-Its ``terminal`` closes it. A task's start opens nothing: several tasks start inside one run.
+Its ``terminal`` closes it. A task's start opens nothing: several tasks start inside one run. A record is of the run
+that it names, also when another has started since; one that names none is of the run that started last.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Turns:
         }
 
     def of(self, entry: Entry) -> Run:
-        """The run of a record: the one it names, else the last one."""
+        """The run of a record: the one it names, else the one that started last."""
         name = entry.run_id
         if name is None:
             if self.last is None:
@@ -105,11 +106,16 @@ class Turns:
 
     def begun(self, run: Run) -> Iterator[Event]:
         """A run that speaks has begun: one whose start the log lacks (its head is cut) is a turn all the same."""
-        self.last = run
         if not run.is_begun:
-            run.is_begun = True
+            self.last, run.is_begun = run, True
             yield TurnMark("start", run.id, "unknown", status_raw="open")
             yield SessionEvent("turn", "head_missing")
+
+    def within(self, name: str) -> Iterator[Event]:
+        """A record of a run behind which another one has started stands in the turn of its own run."""
+        run = self.runs.get(name)
+        if run is not None and run.is_begun and run is not self.last:
+            yield TurnMark("within", name)
 
     def model_of(self, run: Run) -> str | None:
         """The model configured for a run, else the one in force."""
@@ -137,7 +143,6 @@ class Turns:
 
     def _started(self, entry: Entry) -> Iterator[Event]:
         run = self.of(entry) if entry.run_id else self.named(f"~{entry.line_no}.{entry.child}")
-        self.last = run
         prompt = entry.body.get("prompt")
         text = as_text(prompt)
         intent = self._intents.pop(run.id, None)
@@ -146,7 +151,7 @@ class Turns:
         if run.is_begun:
             yield SessionEvent("turn", "started_again")
         else:
-            run.is_begun = True
+            self.last, run.is_begun = run, True
             trigger = "subagent" if self.is_child else "scheduled" if text is None else "person"
             yield TurnMark("start", run.id, trigger, status_raw="open")
         if text is not None and run.asked is not None and run.asked[0] == text:
