@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CASES: Final = FIXTURES / "muse"
+#: Cases in which what one line or file says changes what another one means.
+GROWN: Final = ("shuffled", "nameless_results", "bound_late", "shadow_only", "late_words", "unreadable")
 #: Columns that know the load, and so stand outside every equality.
 OUTSIDE: Final = {"first_load_id", "last_load_id", "source_state", "fingerprint"}
 
@@ -36,7 +38,7 @@ def _content(db: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("case", ["shuffled", "nameless_results", "bound_late", "shadow_only", "late_words"])
+@pytest.mark.parametrize("case", GROWN)
 def test_logs_that_grow_in_any_order_give_the_store_of_a_full_load(case: str, tmp_path: Path) -> None:
     """Three loads: each file is absent, cut at any byte, and whole."""
     tree = CASES / case / "tree"

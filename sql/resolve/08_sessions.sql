@@ -108,7 +108,7 @@ unread as (
     group by b.session_id
 ),
 ended as (
-    select session_id, arg_max(status, turn_no) as status
+    select session_id, arg_max(coalesce(status, ''), turn_no) as status
     from mart.turns
     where branch = 'live' and session_id in (select session_id from touched)
     group by session_id

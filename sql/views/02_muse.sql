@@ -10,9 +10,9 @@
 --   session_kind: root, subagent, fork or internal (the agent's own reminders)
 --   turn_no: turn, from 1
 --   run_id: id of the run
---   trigger: person, scheduled, subagent or unknown (the log's head is cut)
+--   trigger: person, scheduled, subagent or unknown (the log's head is cut, or its prompt cannot be read)
 --   prompt: text of the prompt or of the task; NULL where nobody asked
---   status: completed, failed, cancelled, superseded or open
+--   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   reason: why it ended so
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
@@ -152,7 +152,7 @@ logs as (
     )
 ),
 ends as (
-    select session_id, arg_max(status, turn_no) as status from mart.turns where starts_with(session_id, 'muse') group by all
+    select session_id, arg_max(coalesce(status, ''), turn_no) as status from mart.turns where starts_with(session_id, 'muse') group by all
 )
 select p.session_id, s.project, p.turn_no, p.call_key, p.subagent_id,
     coalesce(p.role, case when q.args_parse_ok then q.args ->> 'role' end) as role,

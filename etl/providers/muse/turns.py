@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import Dialogue, Merged, SessionEvent, TurnMark
+from etl.events import Dialogue, Merged, SessionEvent, TurnMark, UnreadItem
 from etl.shape import as_dict, as_int, as_list, as_str, as_text
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Closer = Callable[["Run"], Iterator[Event]]
 
 _HTTP: Final = re.compile(r"API error (\d{3})\b")
+#: What a run may end as: what else is said of it is nothing that we could read.
+_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 #: Longer durations (a year) are broken numbers.
 _LONGEST_MS: Final = 366 * 86_400_000
 
@@ -152,8 +154,10 @@ class Turns:
             yield SessionEvent("turn", "started_again")
         else:
             self.last, run.is_begun = run, True
-            trigger = "subagent" if self.is_child else "scheduled" if text is None else "person"
-            yield TurnMark("start", run.id, trigger, status_raw="open")
+            asked = "person" if text is not None else "scheduled" if isinstance(prompt, str) else "unknown"
+            yield TurnMark("start", run.id, "subagent" if self.is_child else asked, status_raw="open")
+        if not isinstance(prompt, str):  # that is no empty one
+            yield UnreadItem(0, "prompt", "rejected")
         if text is not None and run.asked is not None and run.asked[0] == text:
             yield Merged(0, 0, "resend", run.asked[1])
         elif text is not None:
@@ -181,6 +185,8 @@ class Turns:
         yield entry.opened(message_key=run.id)
         yield from self.begun(run)
         yield mark
+        if ended not in _STATES:
+            yield UnreadItem(0, "terminal", "unknown")
         if ended == "failed" and run.error_class is None:  # else it was said when it was classified
             yield SessionEvent("error", mark.error_class, reason, {"http_status": mark.http_status})
         elif ended == "cancelled":
