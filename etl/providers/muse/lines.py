@@ -121,8 +121,11 @@ def recognise(records: Iterable[RecordLike]) -> bool | None:
 def native_session(source: Source, head: Sequence[RecordLike]) -> str:
     """The id of the stream: the folder's name where a record confirms it, else that of the first stream, else the name.
 
-    A parent's log may hold records of its sub-agents, so not every stream is the log's own.
+    A parent's log may hold records of its sub-agents, so not every stream is the log's own. A log without a record is
+    that of no session: none has started.
     """
+    if not head:
+        return ""
     first: str | None = None
     for record in head:
         inside = [value for _, value in children(record.value) if value] if FRAME in record.value else [record.value]

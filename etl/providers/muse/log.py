@@ -36,7 +36,7 @@ _NAME: Final = 80
 
 def adapt(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
     """Events of one log."""
-    log = _Log(source, session)
+    log = _Log(source, session or source.session_id(source.claim.native_id))
     for record in records:
         yield from log.read(record)
     for stream in log.streams.values():
