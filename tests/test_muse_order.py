@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 CASES: Final = FIXTURES / "muse"
 #: Cases in which what one line or file says changes what another one means.
-GROWN: Final = ("shuffled", "nameless_results", "bound_late", "shadow_only", "late_words", "unreadable", "no_record")
+GROWN: Final = (
+    "shuffled",
+    "nameless_results",
+    "bound_late",
+    "shadow_only",
+    "late_words",
+    "unreadable",
+    "no_record",
+    "two_tellings",
+)
 #: Columns that know the load, and so stand outside every equality.
 OUTSIDE: Final = {"first_load_id", "last_load_id", "source_state", "fingerprint"}
 
