@@ -163,7 +163,8 @@ class ToolSpan:
 
 @dataclass(slots=True)
 class TurnMark:
-    """A turn starts or ends here. ``trigger``: person, scheduled, subagent, resume, unknown.
+    """A turn starts or ends here, or the record stands ``within`` the turn of that native id, although another has
+    started since. ``trigger``: person, scheduled, subagent, resume, unknown.
 
     An end belongs to the start of the same ``native_turn_id``; its ``status_raw`` is how the turn ended. A start of
     ``status_raw`` ``open`` says that its end will be told: without one the turn is open, or superseded.

@@ -53,7 +53,9 @@ _KEYS: Final = frozenset(
 #: Session facts whose value is such an id too, besides those named ``spawned.<agent>`` and ``spilled.<file>``.
 _STATEMENT: Final = ("session_facts", "key")
 _NAMED_IDS: Final = ("spawned.", "spilled.")
-_STATED_IDS: Final = frozenset({"parent", "parent_agent", "spawn_call", "forked_from", "continues", "leaf", "run"})
+_STATED_IDS: Final = frozenset(
+    {"parent", "spawner", "parent_agent", "spawn_call", "forked_from", "continues", "leaf", "run"}
+)
 #: Columns of few different values: masked once per value.
 _REPEATED: Final = frozenset({"name", "name_raw", "model", "kind", "record_kind", "agent", "mcp_server", "stop_reason"})
 

@@ -15,6 +15,7 @@ from etl.events import RecordOpened
 from etl.filebytes import readable, take
 from etl.jsonl import LINE_CAP, Defect, JsonlReader, Record
 from etl.loglines import LineReader
+from etl.sequence import in_sequence
 from etl.shape import canonical
 from etl.sqlitedb import SqliteReader
 
@@ -68,10 +69,12 @@ def read_source(
         return _read_database(item, provider, fold, progress, scratch)
     if container in ("json", "json_array", "messages"):
         return _read_document(item, provider, fold, stream)
-    return _read_lines(item, provider, fold, progress, stream)
+    return _read_lines(item, provider, fold, progress, stream, scratch)
 
 
-def _read_lines(item: Found, provider: Provider, fold: Fold, progress: Progress, stream: Any) -> Told | None:
+def _read_lines(
+    item: Found, provider: Provider, fold: Fold, progress: Progress, stream: Any, scratch: str
+) -> Told | None:
     reader = LineReader(stream) if item.source.claim.container == "lines" else JsonlReader(stream)
     pulled = iter(reader)
     head = _first(pulled)
@@ -80,7 +83,10 @@ def _read_lines(item: Found, provider: Provider, fold: Fold, progress: Progress,
     if source is None:
         return None
     session = _session(source, provider, records)
-    feed = _feed(chain(head, pulled), fold, progress)
+    items: Iterator[Record | Defect] = chain(head, pulled)
+    if provider.numbered is not None:
+        items = in_sequence(items, provider.numbered, item.path, scratch)
+    feed = _feed(items, fold, progress)
     for event in provider.adapt(source, session, feed):
         fold.take(event)
     for _ in feed:  # an adapter that stops early does not hide the rest
@@ -125,18 +131,17 @@ def _first(pulled: Iterator[Record | Defect]) -> list[Record | Defect]:
 
 
 def _feed(items: Iterator[Record | Defect], fold: Fold, progress: Progress) -> Iterator[Record]:
-    """Records for the adapter; defects go to the fold beside it, in file order."""
-    done = 0
+    """Records for the adapter; defects go to the fold beside it."""
+    last = 0
     for item in items:
         if isinstance(item, Record):
             fold.begin(item)
             yield item
         else:
             _lost(fold, item)
-        end = item.offset + item.length
-        if end > done:
-            progress(end - done)
-            done = end
+        if item.line_no != last:
+            progress(item.length)
+            last = item.line_no
 
 
 def _lost(fold: Fold, defect: Defect) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Raised when an adapter or the fold gives other rows for the same bytes: the source is then read again.
-PARSER_VERSION: Final = 1
+PARSER_VERSION: Final = 2
 
 #: A text longer than this is kept as head and tail, flagged, with its size and digest (tool results only).
 RESULT_CAP_BYTES: Final = 256 * 1024

@@ -10,9 +10,9 @@ import pytest
 
 from etl.providers.qoder_bridge.masking import is_mask
 from etl.providers.qoder_bridge.stream import DUPLICATE_FINAL, Stream
-from etl.reports import bridge_report
+from etl.reports import report_rows
 from tests.bridge_lines import Batch, delta, frames, queued, raw, reported, result, snapshot
-from tests.loading import load_home, rows, table
+from tests.loading import NOW, load_home, rows, table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -313,7 +313,7 @@ def test_a_turn_that_was_cancelled_is_no_missing_provider(tmp_path: Path, error:
         ("aborted",),
         ("PROVIDER_UNAVAILABLE",),
     ]
-    told = bridge_report(str(batch.db)).rows.to_pylist()
+    told = report_rows(str(batch.db), "bridge", NOW).to_pylist()
     turns = [(row["outcome"], row["provider_unavailable"]) for row in told if row["row_kind"] == "turn"]
     assert turns == [("aborted", 0), ("PROVIDER_UNAVAILABLE", 1)]
     kinds = "select error_class, error_kind from bridge_turns order by run"

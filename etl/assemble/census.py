@@ -40,12 +40,15 @@ class Census:
             self._counts[unit, disposition, kind] = [1, line_no]
         else:
             known[0] += 1
+            known[1] = min(known[1], line_no)
 
     def record(self, disposition: str, kind: str, line_no: int) -> None:
         """A decoded record; its line is settled when the next line begins."""
         tally = self._records.get((disposition, kind))
         if tally is None:
             tally = self._records[disposition, kind] = _Tally(disposition, 0, line_no)
+        elif line_no < tally.first_record:  # records may come in another order than their lines
+            tally.first_record = line_no
         tally.records += 1
         if line_no != self._line:
             self.settle()
@@ -58,7 +61,7 @@ class Census:
         best = self._best
         if best is not None:
             best.lines += 1
-            if not best.first_line:
+            if not best.first_line or self._line < best.first_line:
                 best.first_line = self._line
             self._best = None
 

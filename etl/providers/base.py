@@ -58,6 +58,8 @@ class Provider:
       provider's messages are not made of blocks.
     - ``settle(claim, records)``: a claim that is not certain, as the first records settle it (which of the provider's
       stores they are of); None if there is one kind of store.
+    - ``numbered(record)``: the stream that a record is of and its number in it, for logs whose order is that of their
+      numbers; None where it states none. Records then come to ``adapt`` in that order, whatever lines they stand on.
     - ``tables``: what is read of its SQLite files, an allow-list.
     """
 
@@ -70,4 +72,5 @@ class Provider:
     adapt: Callable[[Source, str, Iterator[RecordLike]], Iterator[Event]]
     inventory: Callable[[Mapping[str, Any]], Iterable[ContentBlock]] | None = None
     settle: Callable[[Claim, Sequence[RecordLike]], Claim] | None = None
+    numbered: Callable[[Mapping[str, Any]], tuple[str, int] | None] | None = None
     tables: tuple[DbTable, ...] = ()

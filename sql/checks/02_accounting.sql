@@ -200,7 +200,7 @@ where disposition not in ('used', 'skipped', 'unknown', 'rejected')
 union all
 select source_id, 'merges.reason ' || reason from facts.merges where reason not in ('resend', 'snapshot', 'human_input')
 union all
-select source_id, 'turn_marks.mark ' || mark from facts.turn_marks where mark not in ('start', 'end')
+select source_id, 'turn_marks.mark ' || mark from facts.turn_marks where mark not in ('start', 'end', 'within')
 union all
 select source_id, 'tool_spans.span ' || span from facts.tool_spans
 where span not in ('execution', 'wait_permission', 'wait_human', 'wait_queue', 'hook', 'shell', 'background')

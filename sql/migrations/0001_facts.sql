@@ -373,8 +373,8 @@ create table facts.tool_spans (
 
 -- object: facts.turn_marks
 -- kind: table
--- grain: one row per start or end of a turn that a source states
--- about: Turn boundaries as the log states them.
+-- grain: one row per start or end of a turn that a source states, and per record that stands behind the start of another turn than its own
+-- about: Turn boundaries as the log states them, and the turn of a record where its place does not tell it.
 -- columns:
 --   fact_id: deterministic id of the row: its source, table and place
 --   source_id: the source that owns the row
@@ -383,7 +383,7 @@ create table facts.tool_spans (
 --   child: index of the record inside a framed or glued line, else 0
 --   block: index of the content item; 0 for a message that is one string; NULL where the row is no content item
 --   session_id: provider[.realm]:native id
---   mark: start or end
+--   mark: start, end or within (the record is of this turn, although another has started since)
 --   native_turn_id: the provider's turn id
 --   trigger: person, scheduled, subagent, resume or unknown
 --   status_raw: status in the log's own word

@@ -169,7 +169,7 @@ create table mart.sessions (
 --   first_token_us: time to the first token, microseconds
 --   tool_wall_us: union of the tool calls' intervals, microseconds
 --   tool_sum_us: sum of the tool calls' latencies, microseconds
---   status: completed, failed, cancelled, superseded or open
+--   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why

@@ -11,7 +11,7 @@ with told as (
     from facts.records
     where origin_session_id is not null and origin_session_id <> session_id
     union
-    select distinct session_id, value from facts.session_facts where key in ('parent', 'forked_from', 'continues', 'run')
+    select distinct session_id, value from facts.session_facts where key in ('parent', 'spawner', 'forked_from', 'continues', 'run')
     union
     select session_id, other_session_id from mart.session_links
     union

@@ -3,7 +3,7 @@
 -- about: records that may be copies or owners: those whose id stands in more than one record, that name an origin, or that
 --   are named as one. Most sessions have none: all that follows works on these alone. A session is kin to the ones it was
 --   forked from or continues: they may hold the same records without a word at each of them. A sub-agent of a fork is kin to
---   the sub-agent of the same name of its origin.
+--   the sub-agent of the same name of its origin. A guest is a record in the log of another session than its own.
 create or replace temp table kin as
 with told as (
     select distinct session_id, origin_session_id as origin
@@ -30,7 +30,7 @@ named as (
     where origin_session_id <> session_id and origin_uuid is not null and session_id in (select session_id from touched)
 )
 select r.session_id, split_part(r.session_id, ':', 1) as world, r.source_id, r.line_no, r.child, r.native_uuid, r.role, r.ts,
-    s.rel_path, store_rank(s.store_kind) as rank, case when r.origin_session_id <> r.session_id then r.origin_session_id end as origin_session_id,
+    s.rel_path, store_rank(s.store_kind) as rank, coalesce(s.session_id <> r.session_id, false) as is_guest, case when r.origin_session_id <> r.session_id then r.origin_session_id end as origin_session_id,
     coalesce(r.origin_uuid, r.native_uuid) as origin_uuid
 from facts.records r
 join facts.sources s using (source_id)
@@ -101,12 +101,14 @@ where round = (select max(round) from jump);
 -- resolve: shared
 -- needs: suspects, identities, labels, facts.records
 -- about: records that share an identity, with the owner of it. A global id is the same record in every session of its world
---   (provider and realm) when the times agree too; others say so only where a session names its origin. The owner is what was copied from nowhere, then the earliest; copies keep the time of their original, so it is next
---   the record of the session that began to say things of its own first, then of the better store, then by path, line
---   and child.
+--   (provider and realm) when the times agree too; others say so only where a session names its origin. The owner is what was
+--   copied from nowhere, then the earliest; copies keep the time of their original, so it is next the record of the session
+--   that began to say things of its own first, then of the better store, then by path, line and child. A guest is a copy of
+--   the record in its session's own file, whatever either says.
 create or replace temp table shared as
 with members as (
     select s.*, l.label, l.is_origin_loaded,
+        s.is_guest and not bool_and(s.is_guest) over (partition by s.session_id, s.native_uuid) as is_told_at_home,
         case when is_global_id(e.session_id, e.native_uuid) then e.world else e.session_id end || ' ' || e.native_uuid as class
     from suspects s
     join identities i on i.session_id = s.session_id and i.native_uuid = s.native_uuid
@@ -126,20 +128,21 @@ began as (
     group by r.session_id
 ),
 placed as (
-    select class, session_id, source_id, line_no, child, native_uuid, label, ts, row_number() over same_record as nth,
+    select class, session_id, source_id, line_no, child, native_uuid, label, ts, is_told_at_home, row_number() over same_record as nth,
         first_value({
-            'session_id': session_id, 'source_id': source_id, 'line_no': line_no, 'child': child, 'label': label, 'ts': ts
+            'session_id': session_id, 'source_id': source_id, 'line_no': line_no, 'child': child, 'label': label, 'ts': ts,
+            'is_guest': is_guest
         }) over same_record as owner
     from members
     left join began using (session_id)
     window same_record as (
         partition by class
-        order by is_origin_loaded, ts nulls last, own_start nulls first, rank, rel_path, source_id, line_no, child
+        order by is_told_at_home, is_origin_loaded, ts nulls last, own_start nulls first, rank, rel_path, source_id, line_no, child
     )
 )
 select class, nth, session_id, source_id, line_no, child, native_uuid, owner.session_id as owner_session_id,
     owner.source_id as owner_source_id, owner.line_no as owner_line_no, owner.child as owner_child,
-    session_id <> owner.session_id and label = owner.label as is_told
+    case when session_id <> owner.session_id then label = owner.label else is_told_at_home and not owner.is_guest end as is_told
 from placed
 where nth > 1 and source_id <> owner.source_id
   and (session_id = owner.session_id or label = owner.label or ts is not distinct from owner.ts);
@@ -178,7 +181,8 @@ having count(*) filter (digest <> other_digest) > 0;
 -- resolve: mart.conflicts
 -- needs: differing
 -- about: the same id with other content in two files. Both sides are kept; but where a session names its origin, its copy is one
---   all the same (it was not paid for again), and the owner's side is used. Both are shown.
+--   all the same (it was not paid for again), and the owner's side is used, and so is that of a session's own file where the
+--   other is a guest. Else both are shown.
 delete from mart.conflicts where session_id in (select session_id from touched);
 
 insert into mart.conflicts
@@ -190,8 +194,8 @@ order by source_id, line_no, child;
 
 -- resolve: mart.copies
 -- needs: shared, differing, facts.session_facts
--- about: a shared record is a copy of its owner; one that says something else, and that no log calls a copy, is one of the first
---   that says the same.
+-- about: a shared record is a copy of its owner; one that says something else, and that is not told to be a copy, is one of the
+--   first that says the same.
 delete from mart.copies where session_id in (select session_id from touched);
 
 insert into mart.copies

@@ -14,7 +14,7 @@ where session_id in (select session_id from touched)
 --   where that differs (at_line, at_child); the sources of a
 --   session are merged by time, but a source is never reordered (its running latest time is what is compared). Turn
 --   starts of copied records count for no turn of the copy's session; records and turn starts of a source that is not
---   elected neither.
+--   elected neither. A record is of the turn that started last, unless it names another one that started before.
 create or replace temp table timeline as
 with places as (
     select r.session_id, r.source_id, r.line_no, r.child, -2 as rank_in_record, null::ubigint as fact_id, 'record' as what,
@@ -61,3 +61,16 @@ window walk as (
         case what when 'start' then 0 when 'record' then 1 when 'dialogue' then 2 else 3 end, fact_id
     rows between unbounded preceding and current row
 );
+
+update timeline
+set turn_no = named.turn_no
+from (
+    select w.session_id, w.source_id, w.line_no, w.child, min(t.turn_no) as turn_no
+    from facts.turn_marks w
+    join facts.turn_marks s on s.mark = 'start' and s.session_id = w.session_id and s.native_turn_id = w.native_turn_id
+    join timeline t on t.what = 'start' and t.session_id = s.session_id and t.fact_id = s.fact_id
+    where w.mark = 'within' and w.session_id in (select session_id from touched)
+    group by all
+) named
+where timeline.what <> 'start' and timeline.session_id = named.session_id and timeline.source_id = named.source_id
+    and timeline.line_no = named.line_no and timeline.child = named.child;

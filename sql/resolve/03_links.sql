@@ -16,18 +16,22 @@ from (
 group by all;
 
 -- resolve: spawned
--- needs: stated, facts.tool_requests
--- about: of each sub-agent the session and the call that spawned it. Its path names the top session of its family; its meta
+-- needs: stated, members, facts.tool_requests
+-- about: of each sub-agent the session and the call that spawned it. Its path names the top session of its family, else the
+--   log that speaks of it as its child (one that no source shows is no session); its meta
 --   document, or the result that names it, the call. The session that asked for that call is the parent, whichever of the
 --   family that is; where none did (or several: a copy), the one the meta document names; else the top session.
 create or replace temp table spawned as
 with agents as (
-    select p.session_id, p.last_value as family, m.last_value as meta_call,
+    select p.session_id, p.last_value as family, m.last_value as meta_call, p.key = 'parent' as is_path,
         p.last_value || '/agent-' || regexp_replace(a.last_value, '^agent-', '') as meta_parent
-    from stated p
+    from (
+        select * from stated where key in ('parent', 'spawner')
+        qualify row_number() over (partition by session_id order by key) = 1  -- the path first
+    ) p
     left join stated m on m.session_id = p.session_id and m.key = 'spawn_call'
     left join stated a on a.session_id = p.session_id and a.key = 'parent_agent'
-    where p.key = 'parent' and p.last_value <> p.session_id
+    where p.last_value <> p.session_id and p.session_id in (select session_id from members)
 ),
 results as (
     select a.session_id, arg_min(r.last_value, (r.session_id <> a.family, r.session_id)) as result_call
@@ -51,8 +55,8 @@ asking as (
     group by c.session_id
 )
 select c.session_id, coalesce(a.parent, nullif(c.meta_parent, c.session_id), c.family) as parent, c.call_key,
-    case when c.meta_call is not null then 'meta document' when c.result_call is not null then 'tool result' else 'path' end
-        as evidence
+    case when c.meta_call is not null then 'meta document' when c.result_call is not null then 'tool result'
+        when c.is_path then 'path' else 'records' end as evidence
 from called c
 left join asking a using (session_id);
 

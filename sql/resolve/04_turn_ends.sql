@@ -1,7 +1,7 @@
 -- resolve: turn_ends
 -- needs: timeline, copied, facts.turn_marks
 -- about: how turns ended, where the log says so itself: a start of status_raw open promises an end of the same native turn id.
---   Without one the turn was superseded by the next, or is open.
+--   Without one the turn was superseded by the next, or is open. A word for its end that nobody knows is NULL.
 create or replace temp table turn_ends as
 with starts as (
     select t.session_id, t.turn_no, m.native_turn_id, m.status_raw,
@@ -24,7 +24,7 @@ select s.session_id, s.turn_no, e.ts, e.reason, e.error_class, e.http_status, e.
         when e.fact_id is null then case when s.is_followed then 'superseded' else 'open' end
         when e.status_raw in ('cancelled', 'canceled', 'interrupted', 'aborted') then 'cancelled'
         when e.status_raw in ('failed', 'error', 'timed_out') or e.error_class is not null then 'failed'
-        else 'completed'
+        when coalesce(e.status_raw, 'completed') = 'completed' then 'completed'
     end as status
 from starts s
 left join ends e on e.session_id = s.session_id and e.native_turn_id = s.native_turn_id

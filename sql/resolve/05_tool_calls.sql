@@ -27,14 +27,17 @@ anti join facts.tool_results r on r.session_id = c.owner_session_id and r.call_k
 where c.owner_session_id <> q.session_id and q.call_id_source = 'native' and q.session_id in (select session_id from touched);
 
 -- resolve: paired
--- needs: timeline, copied, dead, adopted, carried, members, rekeyed, facts.tool_requests, facts.tool_results, facts.sources
+-- needs: timeline, copied, dead, adopted, carried, members, rekeyed, reordered, facts.tool_requests, facts.tool_results,
+--   facts.sources
 -- about: each call with its first request and its first result, of the best source that has one. pair_us is taken inside
 --   one source only: between a session and the one that goes on from it lies what nobody timed. A result that stands before
---   its call, or ends before it, times nothing.
+--   its call, or ends before it, times nothing. What stands before what is told by the log's own numbers where it has them
+--   (at_line, at_child).
 create or replace temp table paired as
 with request as (
     select q.* replace (coalesce(a.owner, q.session_id) as session_id, coalesce(k.new_key, q.call_key) as call_key),
         t.seq, t.turn_no, s.host, s.rel_path, store_rank(s.store_kind) as request_rank,
+        coalesce(o.at_line, q.line_no) as at_line, coalesce(o.at_child, q.child) as at_child,
         c.line_no is not null as is_copy, x.line_no is not null as is_dead
     from facts.tool_requests q
     join timeline t on t.what = 'call' and t.session_id = q.session_id and t.fact_id = q.fact_id
@@ -43,6 +46,8 @@ with request as (
     left join dead x on x.source_id = q.source_id and x.line_no = q.line_no and x.child = q.child
     left join adopted a on a.session_id = q.session_id and a.call_key = q.call_key
     left join rekeyed k on k.session_id = q.session_id and k.source_id = q.source_id and k.call_key = q.call_key
+    left join reordered o on o.session_id = q.session_id and o.source_id = q.source_id and o.line_no = q.line_no
+        and o.child = q.child
     where not is_guess(s.store_kind, q.call_id_source) and q.session_id in (select session_id from members)
     qualify row_number() over (
         partition by coalesce(a.owner, q.session_id), coalesce(k.new_key, q.call_key)
@@ -52,15 +57,18 @@ with request as (
 results as (
     select r.* replace (coalesce(a.owner, r.session_id) as session_id, coalesce(k.new_key, r.call_key) as call_key),
         s.rel_path, store_rank(s.store_kind) as rank, null as from_session,
+        coalesce(o.at_line, r.line_no) as at_line, coalesce(o.at_child, r.child) as at_child,
         count(*) over (partition by r.session_id, r.call_key, r.source_id) as results_here,
         count(distinct (r.digest, r.is_error)) over (partition by r.session_id, r.call_key, r.source_id) as digests_here
     from facts.tool_results r
     join facts.sources s using (source_id)
     left join adopted a on a.session_id = r.session_id and a.call_key = r.call_key
     left join rekeyed k on k.session_id = r.session_id and k.source_id = r.source_id and k.call_key = r.call_key
+    left join reordered o on o.session_id = r.session_id and o.source_id = r.source_id and o.line_no = r.line_no
+        and o.child = r.child
     where r.session_id in (select session_id from touched)
     union all
-    select r.* replace (k.owner as session_id), s.rel_path, store_rank(s.store_kind), r.session_id, 1, 1
+    select r.* replace (k.owner as session_id), s.rel_path, store_rank(s.store_kind), r.session_id, r.line_no, r.child, 1, 1
     from facts.tool_results r
     join carried k on k.session_id = r.session_id and k.call_key = r.call_key
     join facts.sources s using (source_id)
@@ -76,7 +84,7 @@ select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id,
     case when q.source_id = r.source_id and (q.line_no, q.child) <> (r.line_no, r.child) and r.ts >= q.ts
         then epoch_us(r.ts) - epoch_us(q.ts) end as pair_us,
     case
-        when q.source_id = r.source_id and r.ts < q.ts and (r.line_no, r.child) < (q.line_no, q.child) then 'result_before_call'
+        when q.source_id = r.source_id and r.ts < q.ts and (r.at_line, r.at_child) < (q.at_line, q.at_child) then 'result_before_call'
         when q.source_id = r.source_id and r.ts < q.ts then 'clock_step'
         when r.digests_here > 1 then 'conflicting_result'
         when r.results_here > 1 then 'duplicate_result'
@@ -84,7 +92,7 @@ select q.session_id, q.call_key, q.seq, q.turn_no, q.fact_id as request_fact_id,
 from request q
 left join (
     select * from results
-    qualify row_number() over (partition by session_id, call_key, source_id order by line_no, child, block, fact_id) = 1
+    qualify row_number() over (partition by session_id, call_key, source_id order by at_line, at_child, block, fact_id) = 1
 ) r on r.session_id = q.session_id and r.call_key = q.call_key
 qualify row_number() over (
     partition by q.session_id, q.call_key

@@ -59,7 +59,7 @@ select s.session_id, s.turn_no, s.native_turn_id, coalesce(s.trigger, 'unknown')
     epoch_us(coalesce(te.ts, e.last_ts)) - epoch_us(coalesce(s.ts, e.first_ts)),
     coalesce(te.first_token_us, s.first_token_us), tools.wall_us, tools.sum_us,
     case
-        when te.status is not null then te.status
+        when te.session_id is not null then te.status
         when c.last_seq is not null then 'cancelled'
         when said.last_kind = 'error_notice' then 'failed'
         when stopped.stop_reason is not null and stopped.stop_reason not in ('tool_use', 'pause_turn') then 'completed'

@@ -107,7 +107,7 @@ unread as (
     group by b.session_id
 ),
 ended as (
-    select session_id, arg_max(status, turn_no) as status
+    select session_id, arg_max(coalesce(status, ''), turn_no) as status
     from mart.turns
     where branch = 'live' and session_id in (select session_id from touched)
     group by session_id
@@ -117,7 +117,7 @@ internals as (  -- another session says that this one is the agent's own
 ),
 facts_of as (
     select session_id,
-        any_value(last_filled) filter (key = 'kind') as kind,
+        coalesce(any_value(last_filled) filter (key = 'kind'), case when bool_or(key = 'shadow') then 'subagent' end) as kind,
         any_value(last_filled) filter (key = 'branch') as branch,
         any_value(last_filled) filter (key = 'remote') as remote,
         any_value(last_filled) filter (key = 'version') as version,

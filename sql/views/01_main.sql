@@ -71,7 +71,7 @@ select * from mart.sessions;
 --   first_token_ms: time to the first token, milliseconds
 --   tool_wall_ms: union of the tool calls' intervals, milliseconds
 --   tool_sum_ms: sum of the tool calls' latencies, milliseconds
---   status: completed, failed, cancelled, superseded or open
+--   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
 --   reason: why
@@ -555,7 +555,7 @@ left join (
 --   prompt_at: when it was asked
 --   prompt: the prompt's text
 --   what_followed: rows after the prompt, in order
---   status: completed, failed, cancelled, superseded or open
+--   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 create view main.last_turn as
 with last as (
     select session_id, max(turn_no) as turn_no from mart.turns where branch = 'live' group by session_id

@@ -10,9 +10,9 @@
 --   session_kind: root, subagent, fork or internal (the agent's own reminders)
 --   turn_no: turn, from 1
 --   run_id: id of the run
---   trigger: person, scheduled, subagent or unknown (the log's head is cut)
+--   trigger: person, scheduled, subagent or unknown (the log's head is cut, or its prompt cannot be read)
 --   prompt: text of the prompt or of the task; NULL where nobody asked
---   status: completed, failed, cancelled, superseded or open
+--   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   reason: why it ended so
 --   error_class: class of the failure
 --   http_status: HTTP status of the failure
@@ -85,8 +85,9 @@ where s.provider = 'muse';
 -- object: main.muse_subagents
 -- kind: view
 -- grain: one row per spawning call
--- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none,
---   a wait that answers ready does, else the end of the turn that spawned it: children nobody waits for are common.
+-- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none (one
+--   that tells of approvals alone is none), a wait that answers ready does, else the end of the turn that spawned it:
+--   children nobody waits for are common.
 -- columns:
 --   session_id: session that spawned it
 --   project: name of the project: the user's own, else of the git remote, the repository or the working folder
@@ -142,8 +143,16 @@ spawns as (
     left join waits w on w.session_id = c.session_id and w.subagent_id = a.subagent_id
     where c.name = 'Task' and not c.is_copy and starts_with(c.session_id, 'muse')
 ),
+logs as (
+    select *
+    from mart.sessions
+    where provider = 'muse' and session_id in (
+        select session_id from facts.records
+        where starts_with(session_id, 'muse') and not starts_with(record_kind, 'runtime.session/approval/')
+    )
+),
 ends as (
-    select session_id, arg_max(status, turn_no) as status from mart.turns where starts_with(session_id, 'muse') group by all
+    select session_id, arg_max(coalesce(status, ''), turn_no) as status from mart.turns where starts_with(session_id, 'muse') group by all
 )
 select p.session_id, s.project, p.turn_no, p.call_key, p.subagent_id,
     coalesce(p.role, case when q.args_parse_ok then q.args ->> 'role' end) as role,
@@ -167,7 +176,7 @@ from spawns p
 join mart.sessions s on s.session_id = p.session_id
 join facts.tool_requests q on q.session_id = p.session_id and q.fact_id = p.request_fact_id
 left join mart.turns t on t.session_id = p.session_id and t.turn_no = p.turn_no
-left join mart.sessions k on k.session_id = p.child_session_id
+left join logs k on k.session_id = p.child_session_id
 left join ends e on e.session_id = p.child_session_id and k.session_id is not null
 where s.provider = 'muse';
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from etl.providers.base import Provider
 from etl.providers.muse.inventory import content_inventory
-from etl.providers.muse.lines import native_session, recognise
+from etl.providers.muse.lines import native_session, numbered, recognise
 from etl.providers.muse.log import adapt
 from etl.providers.muse.paths import claim, roots
 
@@ -25,4 +25,5 @@ PROVIDER: Final = Provider(
     native_session=native_session,
     adapt=adapt,
     inventory=content_inventory,
+    numbered=numbered,
 )

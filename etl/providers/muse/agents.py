@@ -2,11 +2,13 @@
 
 A spawn's arguments do not name the child: its result does (``{"status":"accepted","subagent_id":…}``), and the control
 records tie that id to the child's session. A spawn may be refused. ``subagent_wait`` that answers ``ready`` is how the
-parent learns that a child is done; children it never waits for are common.
+parent learns that a child is done; children it never waits for are common. Whose child a session is, the parent says in
+the child's name (``spawner``): the child may have no log below its parent's, or records that stand before that word.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from etl.events import SessionEvent, SessionFact
@@ -15,7 +17,7 @@ from etl.shape import as_dict, as_list, as_str, as_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from etl.events import Event
+    from etl.events import Event, RecordOpened
     from etl.providers.muse.lines import Entry
     from etl.providers.muse.turns import Handler
 
@@ -27,13 +29,11 @@ _CONTROL: Final = (
 
 
 class Agents:
-    """The sub-agents of one session. ``session_key`` gives the key of a session of a native id; ``children`` are the
-    native ids of sessions that it spawned.
-    """
+    """The sub-agents of one session. ``session_key`` gives the key of a session of a native id."""
 
     def __init__(self, session_key: Callable[[str], str]) -> None:
         self.session_key = session_key
-        self.children: set[str] = set()
+        self._children: set[str] = set()
         self._calls: dict[str, str] = {}
         self._sessions: dict[str, str] = {}
         self._linked: set[str] = set()
@@ -72,14 +72,22 @@ class Agents:
         call = as_text(body.get("dispatched_via_tool_call_id"))
         attrs = {name: value for name in _KEPT if isinstance(value := body.get(name), str)}
         if child is not None:
-            self.children.add(child)
             attrs["child_session_id"] = self.session_key(child)
         if call is not None:
             attrs["call_key"] = call
-        yield entry.opened(chained=False)
+        opened = entry.opened(chained=False)
+        yield opened
         yield SessionEvent("subagent", entry.name.rpartition(".")[2], attrs=attrs)
         if agent is not None:
             yield from self._link(agent, child, call)
+        yield from self._own(child, opened)
+
+    def _own(self, child: str | None, opened: RecordOpened) -> Iterator[Event]:
+        """A session is a child of this one: said once, of that session."""
+        if child is not None and child not in self._children:
+            self._children.add(child)
+            yield replace(opened, again=True, session_id=self.session_key(child))
+            yield SessionFact("spawner", opened.session_id)
 
     def _link(self, agent: str, child: str | None, call: str | None) -> Iterator[Event]:
         """The spawning call of a child's session, as soon as both are known."""
@@ -94,11 +102,12 @@ class Agents:
 
     def _reminder(self, entry: Entry) -> Iterator[Event]:
         child = as_text(entry.body.get("child_session_id"))
-        yield entry.opened(chained=False)
+        opened = entry.opened(chained=False)
+        yield opened
         yield SessionEvent("reminder", "session_linked", as_text(entry.body.get("reminder_agent_id")))
         if child is not None:
-            self.children.add(child)
             yield SessionFact(f"internal.{self.session_key(child)}", "reminder")
+        yield from self._own(child, opened)
 
 
 def _attrs(agent: str | None, *, call_key: str) -> dict[str, str | None]:

@@ -2,7 +2,8 @@
 
 Calls are committed in batches, results too, and all results of a batch carry one time: a batch's pair only bounds its
 calls. ``tool_batch.effect`` times each call by itself; where a build does not write it, the task of the call does.
-Approvals before or inside a call are waits: those of an automated review apart from those of a person.
+Approvals before or inside a call are waits: those of an automated review apart from those of a person. A result names
+its call by id, else by its place in the batch of calls; one that names none is nobody's, whichever calls are open.
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ _TOOL_TASK: Final = "tool:"
 
 @dataclass(slots=True)
 class _Call:
-    """One call: its key and name, and what was told of it before its result. ``about`` is the sub-agent it names."""
+    """One call: its key and name, and what was told of it before its result. ``about`` is the sub-agent it names,
+    ``asked`` the tool and arguments of a call without an id.
+    """
 
     key: str
     name: str = ""
     about: str | None = None
+    asked: tuple[str, str] | None = None
     started_at: int | None = None
     is_timed: bool = False
     outcome: str | None = None
@@ -69,7 +73,7 @@ class Calls:
         self._uses: dict[str, int] = {}
         self._by_run: dict[tuple[str, str], list[_Call]] = {}
         self._latest: dict[str, _Call] = {}
-        self._batches: dict[str, list[_Call]] = {}
+        self._batches: dict[str, list[_Call | None]] = {}
         self._tasks: dict[str, _Call] = {}
         self._approvals: dict[str, _Approval] = {}
 
@@ -122,12 +126,13 @@ class Calls:
         key = run.response or batch or entry.id
         yield entry.opened(role="assistant", message_key=key, group_key=batch, model=self.turns.model_of(run))
         yield from self.turns.begun(run)
-        calls: list[_Call] = []
+        calls: list[_Call | None] = []
         for block, item in enumerate(listed):
             if not isinstance(item, dict):
                 yield UnreadItem(block, "tool_call", "rejected")
+                calls.append(None)
                 continue
-            request, call = self._request(item, block, run, batch)
+            request, call = self._request(item, (entry, block), run, batch)
             calls.append(call)
             yield request
             if call.name == "TodoWrite" and isinstance(request.args, dict):
@@ -135,22 +140,26 @@ class Calls:
         if batch is not None:
             self._batches[batch] = calls
 
-    def _request(self, item: dict[str, Any], block: int, run: Run, batch: str | None) -> tuple[ToolRequest, _Call]:
+    def _request(
+        self, item: dict[str, Any], at: tuple[Entry, int], run: Run, batch: str | None
+    ) -> tuple[ToolRequest, _Call]:
         native = as_text(item.get("call_id")) or as_text(item.get("id"))
         raw = as_str(item.get("name")) or "Tool"
         args, parsed = _arguments(item.get("args"))
         if raw not in self._names:
             self._names[raw] = raw[:1].upper() + raw[1:]
-        call = self._new(native, run)
-        key = None if native is None else call.key
-        request = tool_request(block, key, raw, args, self._names, args_parse_ok=parsed, batch_key=batch)
+        call = self._nameless(at, batch, (raw, canonical(args))) if native is None else self._new(native, run)
+        request = tool_request(at[1], call.key, raw, args, self._names, args_parse_ok=parsed, batch_key=batch)
         call.name = request.name if request.mcp_server is None else ""
         call.about = as_text(args.get("subagent_id")) if isinstance(args, dict) else None
         return request, call
 
-    def _new(self, native: str | None, run: Run) -> _Call:
-        if native is None:
-            return _Call("")
+    def _nameless(self, at: tuple[Entry, int], batch: str | None, asked: tuple[str, str]) -> _Call:
+        """A call without an id is known by its place; the same one when its batch is committed again."""
+        before = _nth(self._batches.get(batch or "", []), at[1])
+        return before if before is not None and before.asked == asked else _Call(_placed(*at), asked=asked)
+
+    def _new(self, native: str, run: Run) -> _Call:
         number = self._uses[native] = self._uses.get(native, 0) + 1
         call = self._latest.get(native) if number == 1 else None
         if call is None:
@@ -165,21 +174,22 @@ class Calls:
         if not isinstance(listed, list):
             yield Unread(entry.line_no, entry.child, entry.name, "rejected")
             return
-        batch = as_text(body.get("batch_id"))
+        batch = as_text(body.get("batch_id")) or as_text(body.get("message_id"))
         run.response = None  # what comes next is another response
         yield entry.opened(role="user", message_key=batch or entry.id, group_key=entry.id)
         yield from self.turns.begun(run)
         for block, item in enumerate(listed):
             if isinstance(item, dict):
-                yield from self._result(item, block, run, batch)
+                yield from self._result(item, (entry, block), run, batch)
             else:
                 yield UnreadItem(block, "tool_result", "rejected")
 
-    def _result(self, item: dict[str, Any], block: int, run: Run, batch: str | None) -> Iterator[Event]:
+    def _result(self, item: dict[str, Any], at: tuple[Entry, int], run: Run, batch: str | None) -> Iterator[Event]:
         call = self._answered(item, run, batch)
+        key = f"{_placed(*at)}:result" if call is None else call.key
         said = item.get("text")
         text = said if isinstance(said, str) else None if said is None else canonical(said)
-        told = ToolResult(block, (call.key or None) if call else None, text, is_error=as_bool(item.get("is_error")))
+        told = ToolResult(at[1], key, text, is_error=as_bool(item.get("is_error")))
         if call is None:
             yield told
             return
@@ -203,8 +213,7 @@ class Calls:
         native = next((found for name in ("tool_call_id", "call_id") if (found := as_text(item.get(name)))), None)
         if native is not None:
             return self._call(native, run.id)
-        place, listed = as_int(item.get("tool_call_index")), self._batches.get(batch or "", [])
-        return listed[place] if place is not None and 0 <= place < len(listed) else None
+        return _nth(self._batches.get(batch or "", []), as_int(item.get("tool_call_index")))
 
     def _pictures(self, entry: Entry) -> Iterator[Event]:
         kinds = [as_str(as_dict(item).get("kind")) for item in as_list(entry.body.get("content"))]
@@ -307,6 +316,15 @@ class Calls:
         yield SessionEvent("permission", decision, attrs=attrs)
         if approval is not None:
             yield from _waits(approval, entry.ts, by_person=by is not None and by.startswith("human"))
+
+
+def _nth(calls: list[_Call | None], place: int | None) -> _Call | None:
+    return calls[place] if place is not None and 0 <= place < len(calls) else None
+
+
+def _placed(entry: Entry, block: int) -> str:
+    """A key by place."""
+    return f"~{entry.line_no}.{block}" if entry.child == 0 else f"~{entry.line_no}.{entry.child}.{block}"
 
 
 def _waits(approval: _Approval, decided_at: int | None, *, by_person: bool) -> Iterator[Event]:

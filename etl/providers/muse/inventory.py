@@ -41,7 +41,11 @@ def content_inventory(record: Mapping[str, Any]) -> Iterator[ContentBlock]:
         return
     if kind in _TEXTS:
         role, block_type, key = _TEXTS[kind]
-        yield _text(role, 0, block_type, event.get(key), blank_is_none=kind == "started")
+        leaf, is_prompt = event.get(key), kind == "started"
+        if is_prompt and not isinstance(leaf, str):
+            yield ContentBlock(role, 0, block_type, None, None, None, "rejected")
+        else:
+            yield _text(role, 0, block_type, leaf, blank_is_none=is_prompt)
     elif kind in _LISTS:
         role, block_type, key, ids = _LISTS[kind]
         items = event.get(key, [event])

@@ -14,7 +14,7 @@ from etl.events import RecordOpened
 from etl.shape import as_dict, as_int, as_list, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from etl.providers.base import RecordLike, Source
 
@@ -66,7 +66,7 @@ class Entry:
         )
 
 
-def children(frame: dict[str, Any]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+def children(frame: Mapping[str, Any]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     """The envelopes of a frame in their order, with their bytes; None for one that is no JSON object."""
     listed = [as_dict(child) for child in as_list(frame.get("children"))]
     places = [as_int(child.get("child_index")) for child in listed]
@@ -80,10 +80,30 @@ def children(frame: dict[str, Any]) -> Iterator[tuple[bytes, dict[str, Any] | No
             yield b"", text if isinstance(text, dict) else None
 
 
-def stream_of(value: dict[str, Any]) -> str | None:
+def stream_of(value: Mapping[str, Any]) -> str | None:
     """The id of the session stream of an envelope."""
     stream = as_dict(value.get("stream"))
     return as_text(stream.get("id")) if stream.get("kind") == "session" else None
+
+
+def sequence_of(value: Mapping[str, Any]) -> int | None:
+    """The number of an envelope, or of what a marker stands for, in its stream."""
+    number = value.get("sequence")
+    if number is None and MARKER in value:
+        number = as_dict(value.get("position")).get("sequence")
+    return as_int(number)
+
+
+def numbered(value: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The stream that a line is of and its number in it; a frame stands where its first record does."""
+    if FRAME in value and "payload_type" not in value:
+        return next((told for _, inside in children(value) if inside and (told := _place(inside))), None)
+    return _place(value)
+
+
+def _place(value: Mapping[str, Any]) -> tuple[str, int] | None:
+    stream, number = stream_of(value), sequence_of(value)
+    return None if stream is None or number is None else (stream, number)
 
 
 def recognise(records: Iterable[RecordLike]) -> bool | None:
@@ -101,8 +121,11 @@ def recognise(records: Iterable[RecordLike]) -> bool | None:
 def native_session(source: Source, head: Sequence[RecordLike]) -> str:
     """The id of the stream: the folder's name where a record confirms it, else that of the first stream, else the name.
 
-    A parent's log may hold records of its sub-agents, so not every stream is the log's own.
+    A parent's log may hold records of its sub-agents, so not every stream is the log's own. A log without a record is
+    that of no session: none has started.
     """
+    if not head:
+        return ""
     first: str | None = None
     for record in head:
         inside = [value for _, value in children(record.value) if value] if FRAME in record.value else [record.value]

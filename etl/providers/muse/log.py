@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from etl.events import RecordOpened, SessionEvent, SessionFact, Unread
 from etl.providers.muse.agents import Agents
 from etl.providers.muse.calls import Calls
-from etl.providers.muse.lines import FRAME, MARKER, Entry, children, stream_of
+from etl.providers.muse.lines import FRAME, MARKER, Entry, children, sequence_of, stream_of
 from etl.providers.muse.session import Facts
 from etl.providers.muse.speech import Speech
 from etl.providers.muse.turns import Turns
 from etl.providers.muse.usage import Usage
 from etl.providers.muse.vocabulary import Noted, known
-from etl.shape import as_dict, as_int, as_text, instant
+from etl.shape import as_text, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,18 +29,20 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = "runtime.session"
 _STARTED: Final = "runtime.session/run/started"
+_APPROVAL: Final = "runtime.session/approval/"
 #: What a record of a rare shape may be called at most: a name is a key of the census.
 _NAME: Final = 80
 
 
 def adapt(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
     """Events of one log."""
-    log = _Log(source, session)
+    log = _Log(source, session or source.session_id(source.claim.native_id))
     for record in records:
         yield from log.read(record)
     for stream in log.streams.values():
         yield from stream.turns.ends()
     yield from log.missing()
+    yield from log.shadow()
 
 
 class _Stream:
@@ -86,6 +88,8 @@ class _Log:
         self.gaps: list[_Gap] = []
         self.is_shown = True
         self.is_drifted = False
+        self.approval: RecordOpened | None = None
+        self.says_more = False
 
     def read(self, record: RecordLike) -> Iterator[Event]:
         """The events of one line, or of one of several records glued into a line."""
@@ -98,7 +102,7 @@ class _Log:
         elif FRAME in value:
             yield from self._frame(record.line_no, child, value)
         elif MARKER in value:
-            self._number(as_int(as_dict(value.get("position")).get("sequence")), is_own=True)
+            self._number(sequence_of(value), is_own=True)
             yield Unread(record.line_no, child, MARKER, "skipped")
         else:
             yield Unread(record.line_no, child, "(no payload type)", "unknown")
@@ -121,9 +125,7 @@ class _Log:
         if not isinstance(payload, dict):
             payload = {}
         name, body = self._named(value["payload_type"], payload)
-        sequence = value.get("sequence")
-        if type(sequence) is not int:
-            sequence = as_int(sequence)
+        sequence = sequence_of(value)
         if name in self.passed and sequence == self.last + 1 and self.is_shown:
             self.last = sequence  # bookkeeping in its place, which is most of a log
             yield Unread(line_no, child, name, "skipped")
@@ -194,6 +196,12 @@ class _Log:
                 yield replace(gap.opened, again=True)
                 yield SessionEvent("sequence_gap", attrs={"first": gap.first, "last": gap.last, "missing": missing})
 
+    def shadow(self) -> Iterator[Event]:
+        """A log by day that tells of approvals alone is a shadow of a sub-agent's, wherever that has its log."""
+        if self.approval is not None and not self.says_more and self.parent is None:
+            yield replace(self.approval, again=True)
+            yield SessionFact("shadow", "approvals")
+
     def _other(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
         """A record without a handler: an event, bookkeeping, or something nobody has described."""
         name = entry.name
@@ -219,6 +227,12 @@ class _Log:
         if type(first) is RecordOpened:
             if entry.id is not None:
                 stream.used.add(entry.id)
+            if not entry.name.startswith(_APPROVAL):
+                self.says_more = True
+            elif self.approval is None:
+                self.approval = first
+            if (run_id := entry.run_id) is not None:
+                yield from stream.turns.within(run_id)
             if not self.is_shown:
                 self.gaps[-1].opened, self.is_shown = first, True
             if not stream.is_introduced or entry.value.get("schema_version") != 1:
@@ -237,15 +251,13 @@ class _Log:
             yield from self._introduction(entry, stream)
 
     def _introduction(self, entry: Entry, stream: _Stream) -> Iterator[Event]:
-        """Whose child a session is: by its path, or because this log spawned it."""
-        if stream.session != self.session:
-            own = self.streams.get(self.session)
-            if own is not None and stream_of(entry.value) in own.agents.children:
-                yield SessionFact("parent", self.session)
-        elif self.parent is not None:
-            yield SessionFact("parent", self.source.session_id(self.parent))
+        """Whose child a session is by the path of its log, and whether its records bear out the path."""
         claim = self.source.claim
-        if stream.session == self.session and not claim.sniffed and stream_of(entry.value) != claim.native_id:
+        if stream.session != self.session:
+            return
+        if self.parent is not None:
+            yield SessionFact("parent", self.source.session_id(self.parent))
+        if not claim.sniffed and stream_of(entry.value) != claim.native_id:
             yield SessionEvent("format", "id_mismatch", claim.native_id)
 
 

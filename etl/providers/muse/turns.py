@@ -1,7 +1,8 @@
 """How do runs become turns, and what did a person (or a parent, or the scheduler) ask?
 
 A run's start opens a turn, whatever its prompt: a scheduled run has an empty one, and so a turn without a prompt row.
-Its ``terminal`` closes it. A task's start opens nothing: several tasks start inside one run.
+Its ``terminal`` closes it. A task's start opens nothing: several tasks start inside one run. A record is of the run
+that it names, also when another has started since; one that names none is of the run that started last.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from etl.events import Dialogue, Merged, SessionEvent, TurnMark
+from etl.events import Dialogue, Merged, SessionEvent, TurnMark, UnreadItem
 from etl.shape import as_dict, as_int, as_list, as_str, as_text
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     Closer = Callable[["Run"], Iterator[Event]]
 
 _HTTP: Final = re.compile(r"API error (\d{3})\b")
+#: What a run may end as: what else is said of it is nothing that we could read.
+_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 #: Longer durations (a year) are broken numbers.
 _LONGEST_MS: Final = 366 * 86_400_000
 
@@ -88,7 +91,7 @@ class Turns:
         }
 
     def of(self, entry: Entry) -> Run:
-        """The run of a record: the one it names, else the last one."""
+        """The run of a record: the one it names, else the one that started last."""
         name = entry.run_id
         if name is None:
             if self.last is None:
@@ -105,11 +108,16 @@ class Turns:
 
     def begun(self, run: Run) -> Iterator[Event]:
         """A run that speaks has begun: one whose start the log lacks (its head is cut) is a turn all the same."""
-        self.last = run
         if not run.is_begun:
-            run.is_begun = True
+            self.last, run.is_begun = run, True
             yield TurnMark("start", run.id, "unknown", status_raw="open")
             yield SessionEvent("turn", "head_missing")
+
+    def within(self, name: str) -> Iterator[Event]:
+        """A record of a run behind which another one has started stands in the turn of its own run."""
+        run = self.runs.get(name)
+        if run is not None and run.is_begun and run is not self.last:
+            yield TurnMark("within", name)
 
     def model_of(self, run: Run) -> str | None:
         """The model configured for a run, else the one in force."""
@@ -137,7 +145,6 @@ class Turns:
 
     def _started(self, entry: Entry) -> Iterator[Event]:
         run = self.of(entry) if entry.run_id else self.named(f"~{entry.line_no}.{entry.child}")
-        self.last = run
         prompt = entry.body.get("prompt")
         text = as_text(prompt)
         intent = self._intents.pop(run.id, None)
@@ -146,9 +153,11 @@ class Turns:
         if run.is_begun:
             yield SessionEvent("turn", "started_again")
         else:
-            run.is_begun = True
-            trigger = "subagent" if self.is_child else "scheduled" if text is None else "person"
-            yield TurnMark("start", run.id, trigger, status_raw="open")
+            self.last, run.is_begun = run, True
+            asked = "person" if text is not None else "scheduled" if isinstance(prompt, str) else "unknown"
+            yield TurnMark("start", run.id, "subagent" if self.is_child else asked, status_raw="open")
+        if not isinstance(prompt, str):  # that is no empty one
+            yield UnreadItem(0, "prompt", "rejected")
         if text is not None and run.asked is not None and run.asked[0] == text:
             yield Merged(0, 0, "resend", run.asked[1])
         elif text is not None:
@@ -176,6 +185,8 @@ class Turns:
         yield entry.opened(message_key=run.id)
         yield from self.begun(run)
         yield mark
+        if ended not in _STATES:
+            yield UnreadItem(0, "terminal", "unknown")
         if ended == "failed" and run.error_class is None:  # else it was said when it was classified
             yield SessionEvent("error", mark.error_class, reason, {"http_status": mark.http_status})
         elif ended == "cancelled":
