@@ -11,7 +11,7 @@
 --   turn_no: turn, from 1
 --   run_id: id of the run
 --   trigger: person, scheduled, subagent or unknown (the log's head is cut, or its prompt cannot be read)
---   prompt: text of the prompt or of the task; NULL where nobody asked
+--   prompt: text of the prompt or of the task; NULL where nobody asked (a prompt that never ran is no run's)
 --   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   reason: why it ended so
 --   error_class: class of the failure
@@ -36,11 +36,13 @@
 --   review_tokens: tokens of the automated approval review, which are in no other total
 create view main.muse_turns as
 with said as (
-    select m.session_id, m.turn_no, arg_min(f.text, m.seq) filter (m.kind in ('prompt', 'objective')) as prompt,
+    select m.session_id, m.turn_no,
+        arg_min(f.text, m.seq) filter (m.kind in ('prompt', 'objective') and m.message_key = n.native_turn_id) as prompt,
         count(*) filter (m.kind = 'steer') as steers, count(*) filter (m.kind = 'text') as texts,
         count(*) filter (m.kind = 'thinking') as thoughts, count(*) filter (m.kind = 'question') as questions
     from mart.dialogue m
     join facts.dialogue f on f.session_id = m.session_id and f.fact_id = m.fact_id
+    join mart.turns n on n.session_id = m.session_id and n.turn_no = m.turn_no
     where not m.is_copy and m.branch = 'live' and starts_with(m.session_id, 'muse')
     group by all
 ),
