@@ -89,7 +89,7 @@ where s.provider = 'muse';
 -- grain: one row per spawning call
 -- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none (one
 --   that tells of approvals alone is none), a wait that answers ready does, else the end of the turn that spawned it:
---   children nobody waits for are common.
+--   children nobody waits for are common. One that was waited for, and not until it was done, is open.
 -- columns:
 --   session_id: session that spawned it
 --   project: name of the project: last part of the working folder
@@ -164,14 +164,14 @@ select p.session_id, s.project, p.turn_no, p.call_key, p.subagent_id,
         when p.answer = 'rejected' then 'failed'
         when e.status in ('completed', 'failed', 'cancelled') then e.status
         when p.ready_at is not null then 'completed'
-        when k.session_id is null and t.status in ('completed', 'failed', 'cancelled') and p.answer is not null then 'completed_unwaited'
+        when is_left then 'completed_unwaited'
         else 'open'
     end as state,
     case
         when p.answer = 'rejected' then 'refusal'
         when p.ready_at is not null then 'wait'
         when e.status in ('completed', 'failed', 'cancelled') then 'own_log'
-        when k.session_id is null and t.status in ('completed', 'failed', 'cancelled') and p.answer is not null then 'parent_end'
+        when is_left then 'parent_end'
     end as closed_by,
     p.child_session_id, k.session_id is not null as has_log, k.started_at, k.ended_at, k.tool_calls, k.input_tokens, k.output_tokens
 from spawns p
@@ -180,6 +180,9 @@ join facts.tool_requests q on q.session_id = p.session_id and q.fact_id = p.requ
 left join mart.turns t on t.session_id = p.session_id and t.turn_no = p.turn_no
 left join logs k on k.session_id = p.child_session_id
 left join ends e on e.session_id = p.child_session_id and k.session_id is not null
+cross join lateral (
+    select k.session_id is null and p.waits = 0 and p.answer is not null and t.status in ('completed', 'failed', 'cancelled') as is_left
+) left_alone
 where s.provider = 'muse';
 
 -- object: main.muse_session_report
