@@ -24,6 +24,7 @@ GROWN: Final = (
     "unreadable",
     "no_record",
     "two_tellings",
+    "intents",
 )
 #: Columns that know the load, and so stand outside every equality.
 OUTSIDE: Final = {"first_load_id", "last_load_id", "source_state", "fingerprint"}

@@ -544,7 +544,8 @@ left join (
 -- object: main.last_turn
 -- kind: view
 -- grain: one row per session
--- about: The last live turn of each session: its prompt, where it has one, and what followed.
+-- about: The last live turn of each session: its prompt, where it has one, and what followed. What the person added while it ran,
+--   and prompts that never ran, follow.
 -- columns:
 --   provider: name of the provider
 --   realm: NULL, cn, work or ide: separate worlds of one provider
@@ -559,17 +560,25 @@ left join (
 create view main.last_turn as
 with last as (
     select session_id, max(turn_no) as turn_no from mart.turns where branch = 'live' group by session_id
+),
+said as (
+    select d.session_id, d.turn_no, d.seq, d.role, d.kind, f.text,
+        d.kind in ('prompt', 'command', 'shell') and e.line_no is null as is_prompt
+    from mart.dialogue d
+    join facts.dialogue f on f.session_id = d.session_id and f.fact_id = d.fact_id
+    left join (
+        select distinct source_id, line_no, child from facts.events where kind = 'prompt' and subtype = 'unstarted'
+    ) e on e.source_id = f.source_id and e.line_no = f.line_no and e.child = f.child
+    where not d.is_copy and d.branch = 'live'
 )
 select s.provider, s.realm, s.project, t.session_id, t.turn_no, t.trigger, t.started_at as prompt_at,
-    string_agg(f.text, chr(10) order by d.seq) filter (d.kind in ('prompt', 'command', 'shell', 'steer')) as prompt,
-    list({'role': d.role, 'kind': d.kind, 'text': f.text} order by d.seq)
-        filter (d.kind not in ('prompt', 'command', 'shell', 'steer')) as what_followed,
+    string_agg(d.text, chr(10) order by d.seq) filter (d.is_prompt) as prompt,
+    list({'role': d.role, 'kind': d.kind, 'text': d.text} order by d.seq) filter (not d.is_prompt) as what_followed,
     t.status
 from last
 join mart.turns t using (session_id, turn_no)
 join mart.sessions s using (session_id)
-left join mart.dialogue d on d.session_id = t.session_id and d.turn_no = t.turn_no and not d.is_copy and d.branch = 'live'
-left join facts.dialogue f on f.session_id = d.session_id and f.fact_id = d.fact_id
+left join said d on d.session_id = t.session_id and d.turn_no = t.turn_no
 group by all;
 
 -- object: main.qoder_session_report

@@ -11,7 +11,7 @@
 --   turn_no: turn, from 1
 --   run_id: id of the run
 --   trigger: person, scheduled, subagent or unknown (the log's head is cut, or its prompt cannot be read)
---   prompt: text of the prompt or of the task; NULL where nobody asked
+--   prompt: text of the prompt or of the task; NULL where nobody asked (a prompt that never ran is no run's)
 --   status: completed, failed, cancelled, superseded or open; NULL where the log's word for its end cannot be read
 --   reason: why it ended so
 --   error_class: class of the failure
@@ -36,11 +36,13 @@
 --   review_tokens: tokens of the automated approval review, which are in no other total
 create view main.muse_turns as
 with said as (
-    select m.session_id, m.turn_no, arg_min(f.text, m.seq) filter (m.kind in ('prompt', 'objective')) as prompt,
+    select m.session_id, m.turn_no,
+        arg_min(f.text, m.seq) filter (m.kind in ('prompt', 'objective') and m.message_key = n.native_turn_id) as prompt,
         count(*) filter (m.kind = 'steer') as steers, count(*) filter (m.kind = 'text') as texts,
         count(*) filter (m.kind = 'thinking') as thoughts, count(*) filter (m.kind = 'question') as questions
     from mart.dialogue m
     join facts.dialogue f on f.session_id = m.session_id and f.fact_id = m.fact_id
+    join mart.turns n on n.session_id = m.session_id and n.turn_no = m.turn_no
     where not m.is_copy and m.branch = 'live' and starts_with(m.session_id, 'muse')
     group by all
 ),
@@ -87,7 +89,7 @@ where s.provider = 'muse';
 -- grain: one row per spawning call
 -- about: What became of each sub-agent that a Muse session spawned. A child's own log says how it ended; where there is none (one
 --   that tells of approvals alone is none), a wait that answers ready does, else the end of the turn that spawned it:
---   children nobody waits for are common.
+--   children nobody waits for are common. One that was waited for, and not until it was done, is open.
 -- columns:
 --   session_id: session that spawned it
 --   project: name of the project: the user's own, else of the git remote, the repository or the working folder
@@ -162,14 +164,14 @@ select p.session_id, s.project, p.turn_no, p.call_key, p.subagent_id,
         when p.answer = 'rejected' then 'failed'
         when e.status in ('completed', 'failed', 'cancelled') then e.status
         when p.ready_at is not null then 'completed'
-        when k.session_id is null and t.status in ('completed', 'failed', 'cancelled') and p.answer is not null then 'completed_unwaited'
+        when is_left then 'completed_unwaited'
         else 'open'
     end as state,
     case
         when p.answer = 'rejected' then 'refusal'
         when p.ready_at is not null then 'wait'
         when e.status in ('completed', 'failed', 'cancelled') then 'own_log'
-        when k.session_id is null and t.status in ('completed', 'failed', 'cancelled') and p.answer is not null then 'parent_end'
+        when is_left then 'parent_end'
     end as closed_by,
     p.child_session_id, k.session_id is not null as has_log, k.started_at, k.ended_at, k.tool_calls, k.input_tokens, k.output_tokens
 from spawns p
@@ -178,6 +180,9 @@ join facts.tool_requests q on q.session_id = p.session_id and q.fact_id = p.requ
 left join mart.turns t on t.session_id = p.session_id and t.turn_no = p.turn_no
 left join logs k on k.session_id = p.child_session_id
 left join ends e on e.session_id = p.child_session_id and k.session_id is not null
+cross join lateral (
+    select k.session_id is null and p.waits = 0 and p.answer is not null and t.status in ('completed', 'failed', 'cancelled') as is_left
+) left_alone
 where s.provider = 'muse';
 
 -- object: main.muse_session_report

@@ -61,7 +61,9 @@ class Run:
 
 @dataclass(slots=True)
 class _Intent:
-    """A prompt that was accepted and whose run has not started: it is said at the end if it never does."""
+    """A prompt that was accepted and whose run has not started: it is said when it starts with an empty prompt, and at
+    the end if it never does.
+    """
 
     opened: RecordOpened
     texts: list[tuple[str, str]]
@@ -129,12 +131,16 @@ class Turns:
             if not run.is_ended:
                 yield from self._closed(run)
         for name, intent in self._intents.items():
-            yield replace(intent.opened, again=True, role="user", message_key=name)
-            attachments = intent.attachments
-            for block, (text, pointer) in enumerate(intent.texts):
-                yield Dialogue(*self._asked(), text, pointer, block, attachments)
-                attachments = 0
+            yield from self._intended(name, intent)
             yield SessionEvent("prompt", "unstarted", attrs={"intent_id": name})
+
+    def _intended(self, name: str, intent: _Intent) -> Iterator[Event]:
+        """The prompt as it was accepted, at the record that says so."""
+        yield replace(intent.opened, again=True, role="user", message_key=name)
+        attachments = intent.attachments
+        for block, (text, pointer) in enumerate(intent.texts):
+            yield Dialogue(*self._asked(), text, pointer, block, attachments)
+            attachments = 0
 
     def _closed(self, run: Run) -> Iterator[Event]:
         for closer in self.closers:
@@ -148,13 +154,14 @@ class Turns:
         prompt = entry.body.get("prompt")
         text = as_text(prompt)
         intent = self._intents.pop(run.id, None)
-        counted = None if text is None else "user" if self.is_child else "direct_user"
+        is_asked = text is not None or (intent is not None and bool(intent.texts or intent.attachments))
+        counted = None if not is_asked else "user" if self.is_child else "direct_user"
         yield entry.opened(role="user", message_key=run.id, group_key=entry.id, counted=counted)
         if run.is_begun:
             yield SessionEvent("turn", "started_again")
         else:
             self.last, run.is_begun = run, True
-            asked = "person" if text is not None else "scheduled" if isinstance(prompt, str) else "unknown"
+            asked = "person" if is_asked else "scheduled" if isinstance(prompt, str) else "unknown"
             yield TurnMark("start", run.id, "subagent" if self.is_child else asked, status_raw="open")
         if not isinstance(prompt, str):  # that is no empty one
             yield UnreadItem(0, "prompt", "rejected")
@@ -164,6 +171,15 @@ class Turns:
             run.asked = (text, (entry.line_no, entry.child))
             attachments = intent.attachments if intent else 0
             yield Dialogue(*self._asked(), text, "/payload/event/prompt", 0, attachments)
+        elif run.asked is None and intent is not None:
+            yield from self._adopted(run, intent)
+
+    def _adopted(self, run: Run, intent: _Intent) -> Iterator[Event]:
+        """The run has no prompt but the one that was accepted, which is of its turn although it stands before it."""
+        if intent.texts:
+            run.asked = (intent.texts[0][0], (intent.opened.line_no, intent.opened.child))
+            yield from self._intended(run.id, intent)
+            yield TurnMark("within", run.id)
 
     def _classified(self, entry: Entry) -> Iterator[Event]:
         error = as_text(entry.body.get("error_class"))
@@ -199,7 +215,7 @@ class Turns:
         name = as_text(body.get("intent_id"))
         opened = entry.opened(chained=False)
         yield opened
-        if name is None or self.named(name).is_begun:
+        if name is None:
             return
         base = "/payload/record" if body is not entry.payload else "/payload"
         messages = [as_dict(message) for message in as_list(body.get("model_messages"))]
@@ -215,7 +231,11 @@ class Turns:
             ]
         )
         attachments = sum(item.get("kind") == "asset" for item, _ in blocks)
-        self._intents[name] = _Intent(opened, texts, attachments)
+        run, intent = self.named(name), _Intent(opened, texts, attachments)
+        if not run.is_begun:
+            self._intents[name] = intent
+        elif run.asked is None:
+            yield from self._adopted(run, intent)
 
 
 def _texts(blocks: list[tuple[dict[str, Any], str]]) -> list[tuple[str, str]]:
