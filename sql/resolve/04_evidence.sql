@@ -1,12 +1,14 @@
 -- resolve: adopted
--- needs: members, facts.tool_requests, facts.tool_spans
--- about: a run log tells of the calls of sub-agents under their parent's session: such a call is the sub-agent's, where
---   the sub-agent's transcript shows it and the parent's does not
+-- needs: touched, members, facts.tool_requests, facts.sources
+-- about: run logs and the audit trail tell of the calls of sub-agents under their parent's session: such a call is the
+--   sub-agent's, where the sub-agent's transcript shows it and the parent's does not. A key that names a line says of no other
+--   source which call it is.
 create or replace temp table adopted as
 with logged as (
     select distinct q.session_id, q.call_key
     from facts.tool_requests q
-    semi join members m on m.session_id = q.session_id and m.source_id = q.source_id and m.rank >= 6
+    join facts.sources s on s.source_id = q.source_id
+    where store_rank(s.store_kind) >= 6 and q.call_id_source = 'native' and q.session_id in (select session_id from touched)
 ),
 shown as (
     select distinct q.session_id, q.call_key

@@ -31,14 +31,21 @@ left join ends e on e.session_id = s.session_id and e.native_turn_id = s.native_
 where s.status_raw = 'open';
 
 -- resolve: waits_inside
--- needs: facts.tool_spans, touched
--- about: of each call how long it waited for an approval or a person while a log counted it as running: that is no execution
+-- needs: adopted, facts.tool_spans, touched
+-- about: of each call how long it waited for an approval or a person while a log counted it as running: that is no execution.
+--   What a copy of a log says again is one span.
 create or replace temp table waits_inside as
+with told as (
+    select distinct coalesce(a.owner, p.session_id) as session_id, p.call_key, p.span, p.started_at, p.ended_at
+    from facts.tool_spans p
+    left join adopted a on a.session_id = p.session_id and a.call_key = p.call_key
+    where p.span in ('execution', 'wait_permission', 'wait_human') and p.session_id in (select session_id from touched)
+)
 select e.session_id, e.call_key,
     try_cast(sum(least(epoch_us(e.ended_at), epoch_us(w.ended_at)) - greatest(epoch_us(e.started_at), epoch_us(w.started_at)))
         as bigint) as us
-from facts.tool_spans e
-join facts.tool_spans w on w.session_id = e.session_id and w.call_key = e.call_key
+from told e
+join told w on w.session_id = e.session_id and w.call_key = e.call_key
     and w.started_at < e.ended_at and w.ended_at > e.started_at
-where e.span = 'execution' and w.span in ('wait_permission', 'wait_human') and e.session_id in (select session_id from touched)
+where e.span = 'execution' and w.span <> 'execution'
 group by all;

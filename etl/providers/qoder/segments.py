@@ -9,7 +9,8 @@ ids stand at the top, in older builds in ``data``; ``false`` and empty values ar
 - Otherwise ``tool.requested`` to ``tool.execution.finished`` is all there is: this log's own request and result, which
   SQL reads as such (it knows whether the call was alone).
 
-What a call waited for stands apart: permission, the end of another call, hooks.
+What a call waited for stands apart: permission, the end of another call, hooks. Rows are read in the order of time;
+``seq`` is unique in a run, so that the same row with the same number is the same row again (a collected log).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from etl.events import RecordOpened, SessionEvent, SessionFact, ToolResult, ToolSpan, TurnMark, Unread
 from etl.grammars.tools import tool_request
 from etl.providers.qoder.manifests import run_key
+from etl.providers.qoder.timeorder import in_time_order
 from etl.providers.qoder.usage import usage_of
-from etl.shape import as_count, as_dict, as_float, as_int, as_str, as_text, instant
+from etl.shape import as_count, as_dict, as_float, as_int, as_str, as_text, canonical, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,6 +103,7 @@ class _Segment:
         self.last_end: int | None = None
         self.requests: dict[str, int | None] = {}
         self.is_first = True
+        self.told: set[int] = set()
         self.say: Final[dict[str, Callable[[_Row], Iterator[Event]]]] = {
             kind: getattr(self, method) for kind, method in READ_ROWS.items()
         }
@@ -113,11 +116,22 @@ class _Segment:
             name = kind if isinstance(kind, str) else "(no type)"
             yield Unread(record.line_no, record.child, name, "skipped" if name in SKIPPED_ROWS else "unknown")
             return
+        if self._is_resent(value):
+            yield Unread(record.line_no, record.child, f"{kind}:resend", "skipped")
+            return
         row = _Row(record, value, as_dict(value.get("data")))
         row.opened = RecordOpened(
             record.line_no, record.child, record.raw, value, self.session, row.kind, instant(value.get("ts")), "record"
         )
         yield from say(row)
+
+    def _is_resent(self, value: dict[str, Any]) -> bool:
+        """Was this row read before? One without a number may have happened twice."""
+        if as_int(value.get("seq")) is None:
+            return False
+        before = len(self.told)
+        self.told.add(hash(canonical(value)))
+        return len(self.told) == before
 
     def _open(self, row: _Row, *, chained: bool = False) -> Iterator[Event]:
         opened = row.opened
@@ -203,7 +217,7 @@ class _Segment:
         yield from self._open(row)
         if row.call_id is not None:
             call = self._call(row)
-            if call.running is None:
+            if call.running is None and call.shell is None:
                 yield from self._queued(row, call)
             call.shell = row.opened.ts
 
@@ -344,5 +358,4 @@ def _span(row: _Row, span: str, started: int | None, ended: int | None, outcome:
 def adapt_segment(source: Source, session: str, records: Iterator[RecordLike]) -> Iterator[Event]:
     """Events of one run log."""
     segment = _Segment(source, session)
-    for record in records:
-        yield from segment.read(record)
+    yield from in_time_order(segment.read(record) for record in records)
