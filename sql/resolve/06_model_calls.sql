@@ -78,8 +78,9 @@ where n > 1;
 -- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests, retold, priced_models
 -- about: one row per model call; it is dead when all that states it is. Of several snapshots the one with most output
 --   tokens wins, then the last; what else they state is the last that the best source states, credits among it. Of several
---   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one states
---   any (a total that is cumulative). A call that a run log tells of beside a transcript counts once; one that only the log
+--   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one of the
+--   elected sources states any: a total is cumulative, so the largest counts, whatever file or line it stands on, and a
+--   source that is not elected may be the only one that tells it. A call that a run log tells of beside a transcript counts once; one that only the log
 --   tells of counts where it reports tokens (of a model that the user brought), else the transcript is the record.
 --   Cost: what the log states; else, where no credits were charged and tokens are reported, what the price table lists for
 --   the model at the time of the call (without a time only a price that never changed will do) and for its input tokens (a
@@ -100,13 +101,14 @@ placed as (
             coalesce(y.into_session, m.session_id) as session_id, coalesce(y.into_key, m.request_key) as request_key
         ),
         t.turn_no,
-        c.line_no is not null or w.request_key is not null or (u.source_id is not null and m.rank < 5)
+        c.line_no is not null or w.request_key is not null or (u.source_id is not null and m.rank < 5 and m.grain_rank < 3)
             or (y.into_key is null and m.rank >= 5 and m.has_transcript and m.usage_status <> 'reported') as is_copy,
         x.line_no is not null as is_dead,
         row_number() over (partition by m.session_id order by m.ts nulls first, m.rel_path, m.line_no, m.child, m.fact_id)
             as place,
         min(m.grain_rank) over (partition by m.session_id, m.owner) as finest,
-        bool_or(m.credits is not null and m.grain_rank < 3) over (partition by m.session_id, m.owner) as has_fine_credits
+        bool_or(m.credits is not null and m.grain_rank < 3 and (u.source_id is null or m.rank >= 5))
+            over (partition by m.session_id, m.owner) as has_fine_credits
     from ranked m
     left join (
         select distinct on (session_id, source_id, line_no, child) session_id, source_id, line_no, child, turn_no
@@ -121,7 +123,7 @@ placed as (
 ),
 best as (
     select *, row_number() over calls as nth, count(*) over (partition by session_id, request_key, owner, is_copy) as snapshots,
-        last_value(credits ignore nulls) over whole as last_credits,
+        case when grain_rank = 3 then max(credits) over whole else last_value(credits ignore nulls) over whole end as last_credits,
         last_value(original_credits ignore nulls) over whole as last_original,
         last_value(stop_reason ignore nulls) over whole as last_stop,
         last_value(turn_no ignore nulls) over whole as last_turn,
