@@ -78,3 +78,52 @@ def test_of_cumulative_totals_the_largest_counts_whatever_file_or_line_it_stands
     assert rows(db, "select model_calls, credits::double from sessions") == [(2, 5.0)]
     load_again(tmp_path / "none", tmp_path / "full" / "s.duckdb", roots={"qoder": (str(root),)})
     assert_same(db, tmp_path / "full" / "s.duckdb")
+
+
+# -- the id of a request
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"requestId": "rq-1"},
+        {"request_id": "rq-1"},
+        # the row's own id is of something else, that of its usage is the service's
+        {"requestId": "row-1", "message": {"usage": {"request_id": "rq-1"}}},
+    ],
+)
+def test_a_row_that_names_its_request_is_the_call_of_the_log_whatever_the_clocks_say(
+    tmp_path: Path, ids: dict[str, Any]
+) -> None:
+    home = tmp_path / "home"
+    used = {"input_tokens": 100, "output_tokens": 7, **ids.get("message", {}).get("usage", {})}
+    row = _transcript(1, "00:10.000", "s1", **{**ids, "message": {"usage": used}})
+    _write(home / ".qoder/projects/-a/s1.jsonl", row)
+    completed = {
+        "ts": "2026-07-01T10:00:05.000Z",
+        "seq": 1,
+        "type": "model.response.completed",
+        "request_id": "rq-1",
+        "data": {"model": "auto", "provider": "custom", "input_tokens": 100, "output_tokens": 7},
+    }
+    _write(home / ".qoder/logs/sessions/-a/s1/segments/run.jsonl", completed)
+    load_home(home, tmp_path / "s.duckdb")
+    assert rows(tmp_path / "s.duckdb", "select model_calls, input_tokens, output_tokens from sessions") == [(1, 100, 7)]
+
+
+def test_fragments_that_name_different_ids_are_tied_by_any_of_them(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = _transcript(1, "00:10.000", "s1", requestId="rq-1", message={"stop_reason": None})
+    last = _transcript(1, "00:10.100", "s1", uuid="u1b", requestId="zz-2")
+    _write(home / ".qoder/projects/-a/s1.jsonl", first, last)
+    _write(
+        home / ".qoder/logs/sessions/-a/s1/segments/run.jsonl",
+        {
+            "ts": "2026-07-01T10:00:05.000Z",
+            "seq": 1,
+            "type": "model.response.completed",
+            "data": {"request_id": "rq-1", "model": "auto", "input_tokens": 100, "output_tokens": 7},
+        },
+    )
+    load_home(home, tmp_path / "s.duckdb")
+    assert rows(tmp_path / "s.duckdb", "select request_key, input_tokens from model_calls") == [("m1", 100)]

@@ -1,17 +1,21 @@
 -- resolve: same_requests
 -- needs: facts.model_calls, facts.sources, touched
 -- about: which model call of a transcript a call of a run log, or of the IDE's database, is. By the service's id of the
---   request, which transcripts have as the id of the message or in its usage (1.1.28); where neither names one (1.0.40,
---   1.1.52) by time: a transcript's row is written within two seconds of the response. A sub-agent's requests stand in
+--   request, which transcripts have as the id of the message (1.1.28), in its usage or in the row; where none names one
+--   (1.0.40, 1.1.52) by time: a transcript's row is written within two seconds of the response. A sub-agent's requests stand in
 --   the log of its parent.
 create or replace temp table same_requests as
 with calls as (
-    select m.session_id, m.request_key, store_rank(s.store_kind) >= 5 as is_low, min(m.ts) as ts,
-        max(m.request_id) as request_id
+    select m.session_id, m.request_key, store_rank(s.store_kind) >= 5 as is_low, min(m.ts) as ts
     from facts.model_calls m
     join facts.sources s on s.source_id = m.source_id
     where m.session_id in (select session_id from touched) and m.grain = 'request'
     group by all
+),
+named as (  -- rows of one message may name different ids
+    select distinct session_id, request_key, unnest([request_key, request_id]) as id
+    from facts.model_calls
+    where session_id in (select session_id from touched) and grain = 'request'
 ),
 low as (select * from calls where is_low),
 high as (
@@ -21,14 +25,8 @@ high as (
 ),
 by_id as (
     select l.session_id, l.request_key, h.session_id as into_session, h.request_key as into_key
-    from (
-        select session_id, request_key, request_key as id from low
-        union select session_id, request_key, request_id from low where request_id is not null
-    ) l
-    join (
-        select session_id, top, request_key, request_key as id from high
-        union select session_id, top, request_key, request_id from high where request_id is not null
-    ) h on h.top = l.session_id and h.id = l.id
+    from (select * from low join named using (session_id, request_key)) l
+    join (select * from high join named using (session_id, request_key)) h on h.top = l.session_id and h.id = l.id
     qualify row_number() over (partition by l.session_id, l.request_key order by h.session_id, h.request_key) = 1
 ),
 in_time as (
