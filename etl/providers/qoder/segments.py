@@ -92,11 +92,15 @@ class _Call:
 
 
 class _Segment:
-    """The adapter's locals: open calls, when the last call ended, open requests, and turns of sub-agents."""
+    """The adapter's locals: open calls, whose permissions were asked for and when, the end of the last call, open
+    requests.
+    """
 
     def __init__(self, source: Source, session: str) -> None:
         self.source, self.session = source, session
         self.calls: dict[str, _Call] = {}
+        self.permissions: dict[str, str] = {}
+        self.asked: dict[str, int | None] = {}
         self.background: dict[str, int | None] = {}
         self.last_end: int | None = None
         self.requests: dict[str, int | None] = {}
@@ -114,10 +118,20 @@ class _Segment:
             yield Unread(record.line_no, record.child, name, "skipped" if name in SKIPPED_ROWS else "unknown")
             return
         row = _Row(record, value, as_dict(value.get("data")))
+        self._tie(row)
         row.opened = RecordOpened(
             record.line_no, record.child, record.raw, value, self.session, row.kind, instant(value.get("ts")), "record"
         )
         yield from say(row)
+
+    def _tie(self, row: _Row) -> None:
+        """A row may name its permission alone: it is of the call that another row of that permission names."""
+        if row.permission_id is None:
+            return
+        if row.call_id is None:
+            row.call_id = self.permissions.get(row.permission_id)
+        else:
+            self.permissions[row.permission_id] = row.call_id
 
     def _open(self, row: _Row, *, chained: bool = False) -> Iterator[Event]:
         opened = row.opened
@@ -267,6 +281,8 @@ class _Segment:
         yield from self._open(row)
         if row.call_id is not None:
             self._call(row).asked = row.opened.ts
+        elif row.permission_id is not None:
+            self.asked[row.permission_id] = row.opened.ts
 
     def _permission_resolved(self, row: _Row) -> Iterator[Event]:
         """``duration_ms`` is the wait as the log states it; without it, from the question to the answer."""
@@ -280,10 +296,10 @@ class _Segment:
             return
         call = self._call(row)
         end, ms = row.opened.ts, as_float(data.get("duration_ms"))
-        start = call.asked
+        start = asked = call.asked if call.asked is not None else self.asked.get(row.permission_id or "")
         if ms is not None and 0 <= ms < 1e12 and end is not None:
             start = end - round(ms * 1_000)
-        who = by or ("user" if call.asked is not None else "policy")
+        who = by or ("user" if asked is not None else "policy")
         answer = "denied" if allowed is False else "failed" if row.kind.endswith("failed") else "allowed"
         yield from _span(row, "wait_permission", start, end, f"{who}:{answer}")
         call.ready = end if end is not None else call.ready
@@ -317,7 +333,7 @@ class _Segment:
 class _Row:
     """One row: its type, its ids (at the top, else in ``data``), and the record that is opened for it."""
 
-    __slots__ = ("call_id", "data", "kind", "opened", "value")
+    __slots__ = ("call_id", "data", "kind", "opened", "permission_id", "value")
 
     opened: RecordOpened
 
@@ -325,6 +341,7 @@ class _Row:
         self.value, self.data = value, data
         self.kind: str = record.value["type"]
         self.call_id = self.id("tool_call_id")
+        self.permission_id = self.id("permission_id")
 
     def id(self, name: str) -> str | None:
         return as_text(self.value.get(name)) or as_text(self.data.get(name))
