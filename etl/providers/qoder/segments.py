@@ -238,8 +238,11 @@ class _Segment:
             yield SessionEvent("shell", "background_end", attrs={"exit_code": code, "duration_ms": lasted})
             return
         call = self._call(row)
-        aborted = row.data.get("aborted") is True or as_text(row.data.get("signal")) is not None
-        outcome = "aborted" if aborted else "failed" if row.kind.endswith("failed") else "finished"
+        outcome = "failed" if row.kind.endswith("failed") else "finished"
+        if row.data.get("aborted") is True:
+            outcome = "aborted"
+        elif as_text(row.data.get("signal")) is not None:  # a crash, or a kill from outside
+            outcome = "killed"
         yield from _span(row, "shell", call.shell, row.opened.ts, outcome)
         call.exit_code = code
         self._ended(row)
