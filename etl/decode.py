@@ -1,4 +1,4 @@
-"""What does one physical line say as JSON, and what had to be repaired when the strict decoder refused it?
+"""What does a line, or a text inside a record, say as JSON, and what was repaired when the strict decoder refused it?
 
 The strict decoder is orjson, for the first try and for every retry: a repair changes the *bytes*, never the decoder.
 So a repaired line obeys the same grammar, depth limit (1024) and number rules as any other line, and nothing depends on
@@ -6,6 +6,9 @@ how deep the caller's stack is. Numbers follow orjson 3.13: integers of 64 bits 
 ones become floats, NaN and Infinity are not JSON. A number that not even a double can hold (``1e400``, an integer of
 400 digits), which orjson refuses, is kept as the *string* of its digits: a float infinity or a huge int would raise in
 arithmetic further on.
+
+A text inside a record is decoded with the same repairs. There NaN and Infinity, which some writers put into the
+arguments of a call, are kept as strings too: a refused line is a row that says so, a refused text would stand as prose.
 
 Where a glued line is cut is found with ``json.JSONDecoder.raw_decode`` over the latin-1 text of the line: JSON's
 structure is ASCII, so positions in that text are byte positions.
@@ -35,6 +38,7 @@ _SURROGATE = re.compile(
 )
 # Possessive, and the closing quote optional: linear even in an unterminated string full of escaped quotes.
 _STRING_OR_NUMBER = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?', re.DOTALL)
+_CONSTANT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|NaN|-?Infinity', re.DOTALL)
 # The first keys of records seen in the files of all providers; an object right behind ``:``, ``,`` or ``[`` is nested.
 _START = re.compile(r'(?<![:,\[])\{"(?:(type|timestamp|uuid|sessionId|parentUuid|id)"[ \t]*:)?')
 _LOOK_BACK = 64
@@ -67,6 +71,19 @@ def decode_line(raw: bytes) -> tuple[dict[str, Any] | None, str | None]:
     return _repair(body, damage)
 
 
+def decode_nested(text: str) -> Any:
+    """The JSON value of a text that stands inside a record; None where it is none (or ``null``). Never raises."""
+    value, fault = _strict(text)
+    if fault is None:
+        return value
+    body, _ = _clean(text.encode(errors="surrogatepass"))
+    value, fault, _ = _mend(body)
+    if fault is not None:
+        quoted = _CONSTANT.sub(_quote_constant, body)
+        value = _mend(quoted)[0] if quoted != body else None
+    return value
+
+
 def is_nul_padding(raw: bytes) -> bool:
     """Whether the bytes are NULs (at least one) and white space only: what a crash leaves of a block never written."""
     return b"\0" in raw and not raw.strip(_PADDING)
@@ -97,7 +114,7 @@ def split_glued(raw: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
             position = _next_start(text, position + 1)
 
 
-def _strict(raw: bytes) -> tuple[Any, str | None]:
+def _strict(raw: bytes | str) -> tuple[Any, str | None]:
     """``(value, None)``, or ``(None, message of orjson)``."""
     try:
         return orjson.loads(raw), None
@@ -124,21 +141,29 @@ def _clean(raw: bytes) -> tuple[bytes, str | None]:
 
 
 def _repair(body: bytes, damage: str | None) -> tuple[dict[str, Any] | None, str | None]:
-    """Try the cleaned bytes, then without lone surrogates, then without numbers that no double holds."""
-    reason = damage
-    value, fault = _strict(body)
-    if fault is not None:
-        paired = _SURROGATE.sub(_replace_lone, body)
-        if paired != body:
-            body, reason = paired, damage or "surrogate"
-            value, fault = _strict(body)
-    if fault is not None and "infinity" in fault:
-        value, fault = _strict(_STRING_OR_NUMBER.sub(_quote_unrepresentable, body))
+    """What is left of a cleaned line that the strict decoder refuses, and what it needed."""
+    value, fault, paired = _mend(body)
     if fault is None:
-        return _only_object(value, reason)
+        return _only_object(value, damage or ("surrogate" if paired else None))
     if "depth" in fault or "recursion" in fault.lower():
         return None, "depth"
     return None, damage or "malformed"
+
+
+def _mend(body: bytes) -> tuple[Any, str | None, bool]:
+    """Try the cleaned bytes, then without lone surrogates, then without numbers that no double holds: the value, the
+    fault that is left, and whether a surrogate was replaced.
+    """
+    value, fault = _strict(body)
+    is_paired = False
+    if fault is not None:
+        paired = _SURROGATE.sub(_replace_lone, body)
+        if paired != body:
+            body, is_paired = paired, True
+            value, fault = _strict(body)
+    if fault is not None and "infinity" in fault:
+        value, fault = _strict(_STRING_OR_NUMBER.sub(_quote_unrepresentable, body))
+    return value, fault, is_paired
 
 
 def _replace_lone(match: re.Match[bytes]) -> bytes:
@@ -158,6 +183,10 @@ def _quote_unrepresentable(match: re.Match[bytes]) -> bytes:
     if token.startswith(b'"') or abs(float(token)) != float("inf"):
         return token
     return b'"' + token + b'"'
+
+
+def _quote_constant(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[0].startswith(b'"') else b'"' + match[0] + b'"'
 
 
 def _skip_gap(text: str, position: int) -> int:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from etl.decode import decode_nested
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: No coding agent wrote before 2015; one that says 2100 or later has a broken clock (never compared with now).
 _EARLIEST_US: Final = 1_420_070_400_000_000
@@ -208,10 +210,7 @@ def decode_text(text: str) -> Any:
     bare = text.strip().removeprefix("\ufeff").lstrip()
     if bare[:1] not in ("{", "[", '"'):
         return None
-    try:
-        return orjson.loads(bare)
-    except orjson.JSONDecodeError:
-        return None
+    return decode_nested(bare)
 
 
 _COMPANIONS: Final[dict[str, tuple[str, ...]]] = {

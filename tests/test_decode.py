@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etl.decode import RESYNC_ATTEMPTS, decode_line, is_nul_padding, split_glued
+from etl.decode import RESYNC_ATTEMPTS, decode_line, decode_nested, is_nul_padding, split_glued
 
 BOM = b"\xef\xbb\xbf"
 REPLACED = "\ufffd"
@@ -268,3 +268,34 @@ def test_no_bytes_raise(raw: bytes) -> None:
     for part, found in split_glued(raw):
         assert decode_line(part)[0] == found
         end = raw.index(part, end) + len(part)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":1}', {"a": 1}),
+        ("[1,2]", [1, 2]),
+        ('"text"', "text"),
+        (r'{"a":"\ud83d"}', {"a": REPLACED}),
+        (r'[{"a":"\ude00"}]', [{"a": REPLACED}]),
+        ('{"a":NaN,"b":[Infinity,-Infinity]}', {"a": "NaN", "b": ["Infinity", "-Infinity"]}),
+        # inside a string the same letters are text
+        (r'{"a":NaN,"b":"NaN \" -Infinity"}', {"a": "NaN", "b": 'NaN " -Infinity'}),
+        (r'{"a":NaN,"b":"\ud83d","c":1e400}', {"a": "NaN", "b": REPLACED, "c": "1e400"}),
+        ('{"a":' + "9" * 5000 + "}", {"a": "9" * 5000}),
+        ('{"a":123456789012345678901234567890}', {"a": 1.2345678901234568e29}),
+        ('{"a":"\ud83d"}', {"a": REPLACED * 3}),  # half a pair as a character: three bytes, none of them UTF-8
+        ('{"a":"x\0y"}', {"a": "xy"}),
+        ("[NaN](https://example.org)", None),
+        ('{"a":NaN', None),
+        ("[" * 5000, None),
+    ],
+)
+def test_a_text_inside_a_record_is_decoded_with_the_repairs_of_a_line(text: str, value: Any) -> None:
+    assert decode_nested(text) == value
+
+
+@given(st.text())
+def test_no_text_is_too_odd_to_be_decoded(text: str) -> None:
+    decode_nested(text)
+    decode_nested('{"a":NaN,"b":"' + text)

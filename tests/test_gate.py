@@ -17,7 +17,7 @@ from etl.grammars.blocks import Content, Part
 from etl.mask import mask_text
 from etl.providers.qoder import transcript
 from etl.shape import canonical, is_transport_text
-from tests.loading import FIXTURES, KEY, build, conclude, find, join_trees, load_home
+from tests.loading import FIXTURES, KEY, build, conclude, find, join_trees, load_home, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -134,6 +134,12 @@ def test_d_a_message_written_as_one_string(pointer: str) -> None:
     assert is_raw_envelope(record, "assistant", "text", ENVELOPE, pointer)
 
 
+@pytest.mark.parametrize("row", [{"type": "assistant"}, {"role": "assistant"}])
+def test_d_a_content_whose_row_says_what_it_is(row: dict[str, Any]) -> None:
+    assert is_raw_envelope({**row, "message": {"content": ENVELOPE}}, "assistant", "text", ENVELOPE, "/message/content")
+    assert not is_raw_envelope({"message": {"content": ENVELOPE}}, "assistant", "text", ENVELOPE, "/message/content")
+
+
 def test_d_what_is_still_transport_after_decoding_once() -> None:
     record = {"message": json.dumps({"role": "assistant", "content": ENVELOPE})}
     assert is_raw_envelope(record, "assistant", "text", ENVELOPE, "/message#/content")
@@ -156,6 +162,25 @@ def test_it_is_no_raw_envelope(text: str, pointer: str) -> None:
 def test_a_coercion_that_the_leaf_holds_is_quoted() -> None:
     record = {"message": {"content": "It printed [object Object]."}}
     assert not is_raw_envelope(record, "assistant", "text", "It printed [object Object].", "/message/content")
+
+
+def test_a_content_written_as_one_string_is_opened_where_only_its_row_says_whose_it_is(tmp_path: Path) -> None:
+    sent = json.dumps({"role": "assistant", "content": [{"type": "text", "text": "Opened."}, TOOL_USE]})
+    cached = tmp_path / ".qoder/cache/projects/p/conversation-history/t1/t1.jsonl"
+    plain = tmp_path / ".qoder/projects/-a/s1.jsonl"
+    for path, key in ((cached, "role"), (plain, "type")):
+        path.parent.mkdir(parents=True)
+        lines = [json.dumps({key: role, "message": {"content": sent}}) for role in ("user", "assistant")]
+        path.write_text("\n".join(lines) + "\n")
+    report = load_home(tmp_path, tmp_path / "s.duckdb", qoder=[cached.parents[3], plain.parent])
+    assert report.findings == []
+    said = rows(tmp_path / "s.duckdb", "select session_id, kind, text from dialogue order by session_id, seq")
+    for session in ("qoder:p/t1", "qoder:s1"):  # what a person pasted is what was typed
+        assert [row[1:] for row in said if row[0] == session] == [("prompt", sent), ("text", "Opened.")]
+    assert rows(tmp_path / "s.duckdb", "select session_id, call_key from tool_calls order by all") == [
+        ("qoder:p/t1", "c1"),
+        ("qoder:s1", "c1"),
+    ]
 
 
 # -- a projector that is wrong

@@ -42,8 +42,8 @@ def is_raw_envelope(record: dict[str, Any], role: str, kind: str, text: str, poi
 
 
 def _is_transport_position(record: dict[str, Any], pointer: str) -> bool:
-    """A whole message or content as one string; a message's content only beside its type or role."""
+    """A whole message or content as one string; a message's content only beside a type or role, also the row's."""
     if pointer == "/message/content":
         message = as_dict(record.get("message"))
-        return "type" in message or "role" in message
+        return any(key in value for key in ("type", "role") for value in (message, record))
     return (pointer[pointer.rfind("#") :] if "#" in pointer else pointer) in _TRANSPORT_POSITIONS

@@ -64,7 +64,8 @@ def locate(record: Mapping[str, Any], role: str) -> Content | None:
 
     ``message`` is an object, or a plain string in legacy rows; cache rows hold ``content`` themselves. A string at a
     transport position that parses to a transport object is decoded, once (an older build wrote whole messages as
-    JSON text). For a user only a ``message`` string of role user is transport: a pasted envelope is what was typed.
+    JSON text). A message's content is such a position beside a type or role, its own or the record's (cache rows).
+    For a user only a ``message`` string of role user is transport: a pasted envelope is what was typed.
     """
     message = record.get("message")
     if isinstance(message, str):
@@ -72,7 +73,7 @@ def locate(record: Mapping[str, Any], role: str) -> Content | None:
         return opened or Content(message, "/message", decoded=False, message={})
     if isinstance(message, dict):
         content = message.get("content")
-        if isinstance(content, str) and role == "assistant" and ("type" in message or "role" in message):
+        if isinstance(content, str) and role == "assistant" and (_is_typed(message) or _is_typed(record)):
             opened = _open_string(content, "/message/content", role, strict=False)
             if opened is not None:
                 opened.message = message
@@ -86,6 +87,10 @@ def locate(record: Mapping[str, Any], role: str) -> Content | None:
                 return opened
         return Content(content, "/content", decoded=False, message={})
     return None
+
+
+def _is_typed(value: Mapping[str, Any]) -> bool:
+    return "type" in value or "role" in value
 
 
 def _open_string(text: str, pointer: str, role: str, *, strict: bool) -> Content | None:

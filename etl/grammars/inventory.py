@@ -52,13 +52,15 @@ def content_inventory(record: Mapping[str, Any]) -> Iterable[ContentBlock]:
     if holder is message and not isinstance(message, (str, dict)):
         return ()
     if isinstance(content, str):
-        content = _opened(content, role, whole=isinstance(message, str), named=message is None or _named(message))
+        content = _opened(
+            content, role, whole=isinstance(message, str), named=message is None or _named(message, record)
+        )
     items = content if isinstance(content, list) else [] if content is None else [content]
     return [_item(role, block, item) for block, item in enumerate(items)]
 
 
-def _named(holder: Any) -> bool:
-    return isinstance(holder, dict) and ("type" in holder or "role" in holder)
+def _named(message: Any, record: Mapping[str, Any]) -> bool:
+    return isinstance(message, dict) and not {"type", "role"}.isdisjoint((*message, *record))
 
 
 def _opened(text: str, role: str, *, whole: bool, named: bool) -> Any:

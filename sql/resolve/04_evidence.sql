@@ -50,6 +50,7 @@ runs as (
         min(started_at) filter (span = 'execution') as call_start, max(ended_at) filter (span = 'execution') as call_end,
         max(line_no) filter (span = 'shell') as shell_line, max(line_no) filter (span = 'execution') as call_line,
         bool_or(span = 'shell' and outcome = 'aborted') as is_aborted,
+        bool_or(span = 'shell' and outcome = 'killed') as is_killed,
         bool_or(span = 'shell' and outcome = 'backgrounded') as is_background
     from told
     where source_id = chosen
@@ -80,7 +81,7 @@ select r.session_id, r.call_key, r.source_id, r.span, coalesce(r.shell_us, r.cal
     case when r.shell_us is null then r.call_start else r.shell_start end as started_at,
     case when r.shell_us is null then r.call_end else r.shell_end end as ended_at,
     coalesce(r.shell_line, r.call_line) as line_no, coalesce(r.is_aborted, false) as is_aborted,
-    coalesce(r.is_background, false) as is_background, w.wait_us, w.human_us
+    coalesce(r.is_killed, false) as is_killed, coalesce(r.is_background, false) as is_background, w.wait_us, w.human_us
 from runs r
 left join waited w using (session_id, call_key);
 

@@ -165,8 +165,9 @@ group by all;
 --   end, own pair (first of transcript, run log, audit trail), bound of the batch. Execution is what a second log times
 --   directly (exact; start and end in the log of the call itself are start_end), else its own request and result without
 --   what a person took (good, and a bound in a parallel group, whose results are written together; a denied call ran
---   never). A call without a result has no latency, unless a log timed it. A denied call's time is a human wait: it is
---   kept, and percentiles leave it out.
+--   never). A shell that was aborted is interrupted, unless the transcript's result says in its own word how it ended; one
+--   that was killed is so only where no result came. A call without a result has no latency, unless a log timed it. A denied
+--   call's time is a human wait: it is kept, and percentiles leave it out.
 delete from mart.tool_calls where session_id in (select session_id from touched);
 
 insert into mart.tool_calls
@@ -213,8 +214,8 @@ judged as (
             p.result_fact_id is not null, coalesce(p.is_error, e.is_error), coalesce(p.exit_code, e.exit_code),
             coalesce(p.denial, e.denial),
             case when e.is_background or s.is_background then 'backgrounded'
-                when p.result_rank >= 6 and s.is_aborted then 'interrupted' else p.status_raw end,
-            c.last_seq > p.seq or coalesce(s.is_aborted, false)
+                when s.is_aborted and (p.result_rank >= 6 or p.status_raw is null) then 'interrupted' else p.status_raw end,
+            c.last_seq > p.seq or coalesce(s.is_aborted or s.is_killed, false)
         ) as status
     from paired p
     left join spans s on s.session_id = p.session_id and s.call_key = p.call_key

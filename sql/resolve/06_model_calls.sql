@@ -1,17 +1,21 @@
 -- resolve: same_requests
 -- needs: facts.model_calls, facts.sources, touched
 -- about: which model call of a transcript a call of a run log, or of the IDE's database, is. By the service's id of the
---   request, which transcripts have as the id of the message or in its usage (1.1.28); where neither names one (1.0.40,
---   1.1.52) by time: a transcript's row is written within two seconds of the response. A sub-agent's requests stand in
+--   request, which transcripts have as the id of the message (1.1.28), in its usage or in the row; where none names one
+--   (1.0.40, 1.1.52) by time: a transcript's row is written within two seconds of the response. A sub-agent's requests stand in
 --   the log of its parent.
 create or replace temp table same_requests as
 with calls as (
-    select m.session_id, m.request_key, store_rank(s.store_kind) >= 5 as is_low, min(m.ts) as ts,
-        max(m.request_id) as request_id
+    select m.session_id, m.request_key, store_rank(s.store_kind) >= 5 as is_low, min(m.ts) as ts
     from facts.model_calls m
     join facts.sources s on s.source_id = m.source_id
     where m.session_id in (select session_id from touched) and m.grain = 'request'
     group by all
+),
+named as (  -- rows of one message may name different ids
+    select distinct session_id, request_key, unnest([request_key, request_id]) as id
+    from facts.model_calls
+    where session_id in (select session_id from touched) and grain = 'request'
 ),
 low as (select * from calls where is_low),
 high as (
@@ -21,14 +25,8 @@ high as (
 ),
 by_id as (
     select l.session_id, l.request_key, h.session_id as into_session, h.request_key as into_key
-    from (
-        select session_id, request_key, request_key as id from low
-        union select session_id, request_key, request_id from low where request_id is not null
-    ) l
-    join (
-        select session_id, top, request_key, request_key as id from high
-        union select session_id, top, request_key, request_id from high where request_id is not null
-    ) h on h.top = l.session_id and h.id = l.id
+    from (select * from low join named using (session_id, request_key)) l
+    join (select * from high join named using (session_id, request_key)) h on h.top = l.session_id and h.id = l.id
     qualify row_number() over (partition by l.session_id, l.request_key order by h.session_id, h.request_key) = 1
 ),
 in_time as (
@@ -78,8 +76,9 @@ where n > 1;
 -- needs: facts.model_calls, facts.sources, timeline, copied, unelected, dead, same_requests, retold, priced_models
 -- about: one row per model call; it is dead when all that states it is. Of several snapshots the one with most output
 --   tokens wins, then the last; what else they state is the last that the best source states, credits among it. Of several
---   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one states
---   any (a total that is cumulative). A call that a run log tells of beside a transcript counts once; one that only the log
+--   grains a session and owner keep the finest; a coarser one that states credits alone stays where no finer one of the
+--   elected sources states any: a total is cumulative, so the largest counts, whatever file or line it stands on, and a
+--   source that is not elected may be the only one that tells it. A call that a run log tells of beside a transcript counts once; one that only the log
 --   tells of counts where it reports tokens (of a model that the user brought), else the transcript is the record.
 --   Cost: what the log states; else, where no credits were charged and tokens are reported, what the price table lists for
 --   the model at the time of the call (without a time only a price that never changed will do) and for its input tokens (a
@@ -100,13 +99,14 @@ placed as (
             coalesce(y.into_session, m.session_id) as session_id, coalesce(y.into_key, m.request_key) as request_key
         ),
         t.turn_no,
-        c.line_no is not null or w.request_key is not null or (u.source_id is not null and m.rank < 5)
+        c.line_no is not null or w.request_key is not null or (u.source_id is not null and m.rank < 5 and m.grain_rank < 3)
             or (y.into_key is null and m.rank >= 5 and m.has_transcript and m.usage_status <> 'reported') as is_copy,
         x.line_no is not null as is_dead,
         row_number() over (partition by m.session_id order by m.ts nulls first, m.rel_path, m.line_no, m.child, m.fact_id)
             as place,
         min(m.grain_rank) over (partition by m.session_id, m.owner) as finest,
-        bool_or(m.credits is not null and m.grain_rank < 3) over (partition by m.session_id, m.owner) as has_fine_credits
+        bool_or(m.credits is not null and m.grain_rank < 3 and (u.source_id is null or m.rank >= 5))
+            over (partition by m.session_id, m.owner) as has_fine_credits
     from ranked m
     left join (
         select distinct on (session_id, source_id, line_no, child) session_id, source_id, line_no, child, turn_no
@@ -121,7 +121,7 @@ placed as (
 ),
 best as (
     select *, row_number() over calls as nth, count(*) over (partition by session_id, request_key, owner, is_copy) as snapshots,
-        last_value(credits ignore nulls) over whole as last_credits,
+        case when grain_rank = 3 then max(credits) over whole else last_value(credits ignore nulls) over whole end as last_credits,
         last_value(original_credits ignore nulls) over whole as last_original,
         last_value(stop_reason ignore nulls) over whole as last_stop,
         last_value(turn_no ignore nulls) over whole as last_turn,

@@ -94,11 +94,15 @@ class _Call:
 
 
 class _Segment:
-    """The adapter's locals: open calls, when the last call ended, open requests, and turns of sub-agents."""
+    """The adapter's locals: open calls, whose permissions were asked for and when, the end of the last call, open
+    requests.
+    """
 
     def __init__(self, source: Source, session: str) -> None:
         self.source, self.session = source, session
         self.calls: dict[str, _Call] = {}
+        self.permissions: dict[str, str] = {}
+        self.asked: dict[str, int | None] = {}
         self.background: dict[str, int | None] = {}
         self.last_end: int | None = None
         self.requests: dict[str, int | None] = {}
@@ -120,6 +124,7 @@ class _Segment:
             yield Unread(record.line_no, record.child, f"{kind}:resend", "skipped")
             return
         row = _Row(record, value, as_dict(value.get("data")))
+        self._tie(row)
         row.opened = RecordOpened(
             record.line_no, record.child, record.raw, value, self.session, row.kind, instant(value.get("ts")), "record"
         )
@@ -132,6 +137,15 @@ class _Segment:
         before = len(self.told)
         self.told.add(hash(canonical(value)))
         return len(self.told) == before
+
+    def _tie(self, row: _Row) -> None:
+        """A row may name its permission alone: it is of the call that another row of that permission names."""
+        if row.permission_id is None:
+            return
+        if row.call_id is None:
+            row.call_id = self.permissions.get(row.permission_id)
+        else:
+            self.permissions[row.permission_id] = row.call_id
 
     def _open(self, row: _Row, *, chained: bool = False) -> Iterator[Event]:
         opened = row.opened
@@ -238,8 +252,11 @@ class _Segment:
             yield SessionEvent("shell", "background_end", attrs={"exit_code": code, "duration_ms": lasted})
             return
         call = self._call(row)
-        aborted = row.data.get("aborted") is True or as_text(row.data.get("signal")) is not None
-        outcome = "aborted" if aborted else "failed" if row.kind.endswith("failed") else "finished"
+        outcome = "failed" if row.kind.endswith("failed") else "finished"
+        if row.data.get("aborted") is True:
+            outcome = "aborted"
+        elif as_text(row.data.get("signal")) is not None:  # a crash, or a kill from outside
+            outcome = "killed"
         yield from _span(row, "shell", call.shell, row.opened.ts, outcome)
         call.exit_code = code
         self._ended(row)
@@ -281,6 +298,8 @@ class _Segment:
         yield from self._open(row)
         if row.call_id is not None:
             self._call(row).asked = row.opened.ts
+        elif row.permission_id is not None:
+            self.asked[row.permission_id] = row.opened.ts
 
     def _permission_resolved(self, row: _Row) -> Iterator[Event]:
         """``duration_ms`` is the wait as the log states it; without it, from the question to the answer."""
@@ -294,10 +313,10 @@ class _Segment:
             return
         call = self._call(row)
         end, ms = row.opened.ts, as_float(data.get("duration_ms"))
-        start = call.asked
+        start = asked = call.asked if call.asked is not None else self.asked.get(row.permission_id or "")
         if ms is not None and 0 <= ms < 1e12 and end is not None:
             start = end - round(ms * 1_000)
-        who = by or ("user" if call.asked is not None else "policy")
+        who = by or ("user" if asked is not None else "policy")
         answer = "denied" if allowed is False else "failed" if row.kind.endswith("failed") else "allowed"
         yield from _span(row, "wait_permission", start, end, f"{who}:{answer}")
         call.ready = end if end is not None else call.ready
@@ -331,7 +350,7 @@ class _Segment:
 class _Row:
     """One row: its type, its ids (at the top, else in ``data``), and the record that is opened for it."""
 
-    __slots__ = ("call_id", "data", "kind", "opened", "value")
+    __slots__ = ("call_id", "data", "kind", "opened", "permission_id", "value")
 
     opened: RecordOpened
 
@@ -339,6 +358,7 @@ class _Row:
         self.value, self.data = value, data
         self.kind: str = record.value["type"]
         self.call_id = self.id("tool_call_id")
+        self.permission_id = self.id("permission_id")
 
     def id(self, name: str) -> str | None:
         return as_text(self.value.get(name)) or as_text(self.data.get(name))

@@ -1,7 +1,7 @@
 """What does a captured ``stream-json`` output of Qoder's SDK say?
 
 The rows of ``--output-format stream-json`` as somebody saved them: messages without times, and a ``result`` at the end
-of each turn. ``total_credits`` of a result is cumulative over the session: the last one counts, they are never summed.
+of each turn. ``total_credits`` of a result is cumulative over the session: the largest counts, they are never summed.
 Messages of sub-agents (``parent_tool_use_id``) stand in the sub-agents' own transcripts.
 """
 

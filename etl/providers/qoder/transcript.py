@@ -175,10 +175,11 @@ class Transcript:
         yield from unread_items(parts)
         if failed:
             yield SessionEvent("error", as_str(value.get("error")), attrs=_error_attrs(value))
-        used = (key, message.get("usage"), stop_reason)
+        request_id = as_text(value.get("requestId")) or as_text(value.get("request_id"))
+        used = (key, message.get("usage"), stop_reason, request_id)
         if not synthetic and used != self.used:  # fragments of one message repeat it
             self.used = used
-            yield usage_of(key, model, message.get("usage"), stop_reason)
+            yield usage_of(key, model, message.get("usage"), stop_reason, request_id)
 
 
 def _prompt_rows(prompt: Prompt, parts: list[Part], *, decoded: bool) -> Iterator[Event]:

@@ -19,15 +19,19 @@ _ALIASES: Final = frozenset({"auto", "efficient", "performance", "ultimate", "li
 _TOKEN_KEYS: Final = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def usage_of(key: str, model: str | None, usage: Any, stop_reason: str | None) -> ModelCall:
-    """Usage of one response, from ``message.usage`` of a transcript or ``data`` of a run log."""
-    call = ModelCall(key, model, model in _ALIASES, stop_reason=stop_reason)
+def usage_of(
+    key: str, model: str | None, usage: Any, stop_reason: str | None, request_id: str | None = None
+) -> ModelCall:
+    """Usage of one response, from ``message.usage`` of a transcript or ``data`` of a run log. The id that its usage
+    states is the service's; ``request_id`` is that of its row.
+    """
+    call = ModelCall(key, model, model in _ALIASES, stop_reason=stop_reason, request_id=request_id)
     if not isinstance(usage, dict):
         call.usage_status = "absent"
         return call
     call.credits, call.original_credits = as_money(usage.get("credits")), as_money(usage.get("original_credits"))
     call.context_ratio = as_float(usage.get("context_usage_ratio"))
-    call.request_id = as_text(usage.get("request_id"))
+    call.request_id = as_text(usage.get("request_id")) or request_id
     _count(call, usage)
     return call
 
