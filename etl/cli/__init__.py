@@ -12,6 +12,7 @@ import sys
 import click
 
 from etl.cli.explain import explain
+from etl.cli.export import export
 from etl.cli.inspect import doctor, status, verify
 from etl.cli.load import demo, load
 from etl.cli.prices import prices
@@ -42,7 +43,9 @@ def main() -> None:
     """
 
 
-for _command in (load, report, sql, show, explain, status, check, verify, providers, prices, doctor, schema, demo):
+for _command in (
+    *(load, report, sql, show, explain, export, status, check, verify, providers, prices, doctor, schema, demo),
+):
     main.add_command(_command)
 
 

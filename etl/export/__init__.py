@@ -1,0 +1,1 @@
+"""How does a store leave as files that other tools read?"""
