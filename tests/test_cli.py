@@ -129,14 +129,14 @@ def test_providers_and_schema_are_listed(place: Path) -> None:
         (["load", "qodr"], 2, "did you mean qoder"),
         (["load", "--root", "qoder"], 2, "PROVIDER=PATH"),
         (["load", "--root", "qoder=/no/such/place"], 2, "no such file or folder"),
-        (["reprot"], 2, "Did you mean 'report'"),
+        (["statsu"], 2, "Did you mean 'status'"),
         (["sql", "selec 1"], 2, "syntax error"),
         (["sql"], 2, "there is no query"),
         (["show", "no-such-session"], 2, "no session key begins"),
     ],
 )
 def test_a_wrong_word_is_named_and_is_exit_code_2(place: Path, words: list[str], code: int, said: str) -> None:
-    done = ask(place, *words) if words[0] != "reprot" else run(*words, home=place)
+    done = ask(place, *words) if words[0] != "statsu" else run(*words, home=place)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
 
