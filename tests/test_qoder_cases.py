@@ -280,6 +280,15 @@ def events(case: Case, expected: list[list[str | None]]) -> None:
 
 
 @states
+def event_attrs(case: Case, expected: list[dict[str, Any] | None]) -> None:
+    """Of the same events, what else they tell."""
+    found = case.rows(
+        "select attrs from facts.events where source_id in ({sources}) order by session_id, line_no, fact_id"
+    )
+    assert [None if row[0] is None else json.loads(row[0]) for row in found] == expected
+
+
+@states
 def links(case: Case, expected: list[list[str | None]]) -> None:
     """[session, other session, relation, call, evidence]."""
     found = case.rows(

@@ -215,9 +215,17 @@ def _results(value: dict[str, Any], parts: list[Part]) -> Iterator[Event]:
         agent = as_text(detail.get("agentId"))
         if agent and told.call_id:
             yield SessionFact(f"spawned.{agent}", told.call_id)
-    feedback = as_text(_aligned(value.get("userFeedback"), 0))
-    if feedback:
-        yield SessionEvent("permission", "denied", feedback)
+    yield from _feedback(value.get("userFeedback"), results)
+
+
+def _feedback(said: Any, results: list[Part]) -> Iterator[Event]:
+    """What the person said to calls that were refused: one text, or an array aligned with the result items."""
+    texts = said if isinstance(said, list) else [said]
+    is_told = isinstance(said, list) or len(results) == 1  # one text beside several results is of none of them
+    for n, item in enumerate(texts):
+        if text := as_text(item):
+            call_id = result(results[n]).call_id if is_told and n < len(results) else None
+            yield SessionEvent("permission", "denied", text, {"tool_call_id": call_id} if call_id else None)
 
 
 def _aligned(value: Any, n: int) -> Any:
