@@ -29,12 +29,14 @@ def _selecting(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _selection(providers: tuple[str, ...], since: datetime | None, until: datetime | None) -> Selection:
+def _selection(
+    providers: tuple[str, ...], since: datetime | None, until: datetime | None, sessions: tuple[str, ...] = ()
+) -> Selection:
     from etl.export.views import Selection
 
     if since is not None and until is not None and until < since:
         raise UsageError("--until is before --since: there is no such day")
-    return Selection(providers, since and since.date(), until and until.date())
+    return Selection(providers, since and since.date(), until and until.date(), sessions)
 
 
 @click.group()
@@ -80,9 +82,51 @@ def parquet(
     rows, undated = export_parquet(path_of(db), dest, _selection(providers, since, until), named)
     narrate = narrator(quiet=quiet)
     narrate(f"{sum(rows.values())} rows of {len(rows)} views -> {dest}")
+    _narrate_undated(undated, narrate)
+    return EXIT_OK
+
+
+def _narrate_undated(undated: int, narrate: Callable[[str], None]) -> None:
     if undated:
         are = "session is" if undated == 1 else "sessions are"
         narrate(f"{undated} {are} left out: no log says when {'it' if undated == 1 else 'they'} began")
+
+
+@export.command()
+@click.argument("dest", type=click.Path())
+@db_option
+@click.option(
+    "--session", "sessions", multiple=True, metavar="ID", help="Only this session and its sub-agents; repeatable."
+)
+@_selecting
+@quiet_option
+def atif(
+    *,
+    dest: str,
+    db: str | None,
+    sessions: tuple[str, ...],
+    providers: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    quiet: bool,
+) -> int:
+    """Write sessions as trajectories (ATIF v1.8) below the folder DEST, one JSON file each.
+
+    ID is a key such as qoder:3915f6e3-..., a native id, or the beginning of one. DEST is made, or replaced in one step
+    when it is an earlier export; anything else that is not empty is refused. What is left out: docs/exports.md.
+
+    \b
+    Example:
+      sessionmart export atif ./trajectories --provider claude_code --since 2026-01-01
+      sessionmart export atif ./one --session 3915f6e3
+    """
+    from etl.export.atif import export_atif
+
+    written = export_atif(path_of(db), dest, _selection(providers, since, until, sessions))
+    narrate = narrator(quiet=quiet)
+    untold = f", {written.untold} sessions say nothing" if written.untold else ""
+    narrate(f"{written.trajectories} trajectories{untold} -> {dest}")
+    _narrate_undated(written.undated, narrate)
     return EXIT_OK
 
 

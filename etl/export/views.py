@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import duckdb
 
 from etl.errors import QueryError, StoreError, UsageError
+from etl.lookup import find_session
 from etl.sqlfiles import load_sql
 from etl.store import connect, quoted
 
@@ -46,12 +47,14 @@ _CHUNK_BYTES: Final = 32_000_000
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The sessions that are exported: of which providers (none: all), begun from ``since`` to ``until``, both included,
-    in UTC. Days say nothing of files: sources, rejects and record_census are chosen by provider alone.
+    in UTC. Days say nothing of files: sources, rejects and record_census are chosen by provider alone. ``sessions`` are
+    keys, native ids or beginnings of one: only these and their sub-agents.
     """
 
     providers: tuple[str, ...] = ()
     since: date | None = None
     until: date | None = None
+    sessions: tuple[str, ...] = ()
 
     @property
     def is_dated(self) -> bool:
@@ -63,13 +66,14 @@ class Selection:
         days = {"since": self.since, "until": self.until}
         return {
             "providers": sorted(set(self.providers)),
+            "sessions": sorted(set(self.sessions)),
             **{name: None if day is None else day.isoformat() for name, day in days.items()},
         }
 
 
 @cache
 def _statements() -> dict[str, SqlObject]:
-    return {item.name.removeprefix("export."): item for item in load_sql("exports") if item.path == "exports/views.sql"}
+    return {item.name.removeprefix("export."): item for item in load_sql("exports")}
 
 
 class Views:
@@ -94,10 +98,9 @@ class Views:
         asked = self.selection
         chosen = list(asked.providers)
         _refuse_unknown("provider", chosen, [*_known_providers(), *self._column("providers")])
-        run(
-            _text("chosen"),
-            {"providers": chosen, "since": asked.since, "until": asked.until, "chunk_bytes": _CHUNK_BYTES},
-        )
+        family = [find_session(self.connection, word) for word in asked.sessions]
+        run(_text("asked"), {"providers": chosen, "sessions": family})
+        run(_text("chosen"), {"since": asked.since, "until": asked.until, "chunk_bytes": _CHUNK_BYTES})
         run(_text("read"), {"providers": chosen})
         self.names: tuple[str, ...] = tuple(self._column("views"))
 
@@ -111,7 +114,7 @@ class Views:
 
     def _end(self, error: BaseException | None) -> None:
         self.connection.close()
-        if isinstance(error, duckdb.Error):
+        if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)):
             raise QueryError(f"the engine could not give the rows: {error}") from error
 
     def _column(self, name: str) -> list[Any]:
@@ -131,12 +134,13 @@ class Views:
         _refuse_unknown("view", wanted, self.names)
         return tuple(dict.fromkeys(wanted))
 
+    def sessions(self) -> int:
+        """How many sessions are chosen."""
+        return int(self._column("chosen_sessions")[0])
+
     def undated(self) -> int:
         """How many sessions are left out only because nobody knows when they began."""
-        if not self.selection.is_dated:
-            return 0
-        row = self.connection.execute(_text("undated"), {"providers": list(self.selection.providers)}).fetchone()
-        return int(row[0]) if row else 0
+        return int(self._column("undated")[0]) if self.selection.is_dated else 0
 
     def partition(self, view: str) -> tuple[str, ...]:
         """The columns of a view that become folders, outermost first."""
@@ -169,9 +173,25 @@ class Views:
         if not is_of_sessions:
             yield statement, params or None
             return
-        chunks = self.connection.execute(_text("chunks")).fetchall() or [(0, "", "")]
-        for chunk, low, high in chunks:
-            yield statement, {**params, "chunk": chunk, "low": low, "high": high}
+        for chunk in self.chunks() or [{"chunk": 0, "low": "", "high": ""}]:
+            yield statement, {**params, **chunk}
+
+    def chunks(self) -> list[dict[str, Any]]:
+        """The parameters by which a statement gives some sessions at a time."""
+        return self.fetch("chunks", {})
+
+    def make(self, statement: str) -> None:
+        """Runs a statement that makes a temporary table."""
+        self.connection.execute(_text(statement))
+
+    def fetch(self, statement: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a statement, all at once."""
+        return list(self.stream(statement, params))
+
+    def stream(self, statement: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The rows of a statement, with whole texts among them."""
+        for batch in self.connection.sql(_text(statement), params=params or None).to_arrow_reader(_WIDE_ROWS):
+            yield from batch.to_pylist()
 
     def _any(self, view: str) -> str:
         if not self.selection.providers and not self.selection.is_dated:

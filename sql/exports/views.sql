@@ -19,12 +19,27 @@ union
 select provider from facts.sources
 order by provider;
 
+-- report: export.asked
+-- about: the sessions of the providers that are asked for; of sessions that are, these and their sub-agents
+-- params: providers text[] (empty: all), sessions text[] (empty: all)
+create temp table asked as
+with recursive family as (
+    select unnest($sessions::varchar[]) as session_id
+    union
+    select l.session_id
+    from family f
+    join mart.session_links l on l.other_session_id = f.session_id and l.relation = 'subagent'
+)
+select session_id, provider, started_at
+from mart.sessions
+where (len($providers::varchar[]) = 0 or list_contains($providers::varchar[], provider))
+  and (len($sessions::varchar[]) = 0 or session_id in (select session_id from family));
+
 -- report: export.chosen
 -- about: the sessions that are exported, each with the month (UTC) it began in; a session without a start has none, and
 --   is left out where days are asked for. Chunks are what is taken out at a time: neighbours in the order of provider,
 --   month and session, of so many bytes of text, by what the log had before masking and clipping.
--- params: providers text[] (empty: all), since date (NULL: no bound), until date (NULL: no bound; the day itself
---   counts), chunk_bytes bigint
+-- params: since date (NULL: no bound), until date (NULL: no bound; the day itself counts), chunk_bytes bigint
 create temp table chosen as
 with held as (
     select session_id, count(*) as entries, sum(text_chars) as bytes from mart.dialogue group by session_id
@@ -35,16 +50,16 @@ with held as (
 ),
 heavy as (
     select session_id, sum(entries) * 1000 + sum(coalesce(bytes, 0)) as bytes from held group by session_id
+),
+dated as (
+    select session_id, provider, strftime(started_at at time zone 'UTC', '%Y-%m') as month
+    from asked
+    where ($since::date is null or started_at >= $since::date::timestamp at time zone 'UTC')
+      and ($until::date is null or started_at < ($until::date + 1)::timestamp at time zone 'UTC')
 )
-select session_id, provider, strftime(started_at at time zone 'UTC', '%Y-%m') as month,
-    (sum(coalesce(h.bytes, 0)) over (
-        order by provider, strftime(started_at at time zone 'UTC', '%Y-%m'), session_id
-    ) // $chunk_bytes)::bigint as chunk
-from mart.sessions
-left join heavy h using (session_id)
-where (len($providers::varchar[]) = 0 or list_contains($providers::varchar[], provider))
-  and ($since::date is null or started_at >= $since::date::timestamp at time zone 'UTC')
-  and ($until::date is null or started_at < ($until::date + 1)::timestamp at time zone 'UTC');
+select d.*, (sum(coalesce(h.bytes, 0)) over (order by provider, month, session_id) // $chunk_bytes)::bigint as chunk
+from dated d
+left join heavy h using (session_id);
 
 -- report: export.chunks
 -- about: the chunks in order, with the range of their sessions
@@ -52,6 +67,10 @@ select chunk, min(session_id) as low, max(session_id) as high
 from chosen
 group by chunk
 order by chunk;
+
+-- report: export.chosen_sessions
+-- about: how many they are
+select count(*) from chosen;
 
 -- report: export.read
 -- about: the files that are exported: of the providers that are asked for, of whatever day
@@ -63,10 +82,7 @@ where len($providers::varchar[]) = 0 or list_contains($providers::varchar[], pro
 
 -- report: export.undated
 -- about: how many sessions are left out because they have no start, where days are asked for
--- params: providers text[] (empty: all)
-select count(*)
-from mart.sessions
-where started_at is null and (len($providers::varchar[]) = 0 or list_contains($providers::varchar[], provider));
+select count(*) from asked where started_at is null;
 
 -- report: export.any
 -- about: any other view, whole
