@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from etl.errors import UsageError
 from etl.sqlfiles import load_sql
 from etl.store import connect
-from etl.when import instant_of
+from etl.when import instant_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,22 +64,36 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One table of a report: its name, its title (empty: none), its rows, and the columns that may be drawn as bars."""
+    """One table of a report: its name, its title (empty: none), its rows, the columns that may be drawn as bars, and
+    the sentence about it.
+    """
 
     name: str
     title: str
     table: pa.Table
     bars: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A parameter that a report was made with, as a person reads it: None where it leaves nothing out."""
+
+    name: str
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report says: its heading and its tables in order. ``about`` is the sentence that describes it."""
+    """What a report says: its heading and its tables in order. ``about`` is the sentence that describes it, ``filters``
+    what it was made with.
+    """
 
     name: str
     about: str
     heading: str
     parts: tuple[Part, ...]
+    filters: tuple[Filter, ...] = ()
 
 
 def definitions() -> dict[str, Definition]:
@@ -103,20 +117,22 @@ def definition(name: str) -> Definition:
     return known[name]
 
 
-def run_report(db: str, name: str, now: datetime, **stated: str | int | None) -> Report:
-    """What a report says of a store. Parameters are given as a person writes them; ``now`` is what ``7d`` counts from.
+def run_report(db: str, name: str, now: datetime, part: str | None = None, **stated: str | int | None) -> Report:
+    """What a report says of a store: all that people read, or one part. Parameters are given as a person writes them;
+    ``now`` is what ``7d`` counts from.
 
-    Raises UsageError for an unknown report, parameter, time zone or Bridge batch, StoreMissing and its kin.
+    Raises UsageError for an unknown report, part, parameter, time zone or Bridge batch, StoreMissing and its kin.
     """
     found = definition(name)
+    shown = list(found.titled) if part is None else [_known_part(found, part)]
     with connect(db) as connection:
         values = _values(connection, found, stated, now)
         (heading,) = _table(connection, found.parts[_HEADING], values).to_pylist()
         parts = tuple(
-            Part(part, title, _table(connection, found.parts[part], values), _bars(found.parts[part]))
-            for part, title in found.titled.items()
+            Part(each, found.titled.get(each, ""), _table(connection, item, values), _bars(item), item.about)
+            for each, item in ((each, found.parts[each]) for each in shown)
         )
-    return Report(name, found.about, heading["heading"], parts)
+    return Report(name, found.about, heading["heading"], parts, _filters(found, stated, values))
 
 
 def report_rows(db: str, name: str, now: datetime, part: str | None = None, **stated: str | int | None) -> pa.Table:
@@ -124,11 +140,29 @@ def report_rows(db: str, name: str, now: datetime, part: str | None = None, **st
     :func:`run_report` does.
     """
     found = definition(name)
-    if part is not None and part not in found.parts:
-        raise UsageError(_unknown(f"part of the report {name}", part, [*found.titled, _ROWS]))
+    chosen = found.machine_part if part is None else _known_part(found, part)
     with connect(db) as connection:
-        values = _values(connection, found, stated, now)
-        return _table(connection, found.parts[part or found.machine_part], values)
+        return _table(connection, found.parts[chosen], _values(connection, found, stated, now))
+
+
+def _known_part(found: Definition, part: str) -> str:
+    if part not in found.parts:
+        raise UsageError(_unknown(f"part of the report {found.name}", part, [*found.titled, _ROWS]))
+    return part
+
+
+def _filters(
+    found: Definition, stated: Mapping[str, str | int | None], values: Mapping[str, Any]
+) -> tuple[Filter, ...]:
+    """Every parameter with its value in words; beside a span's ends as they were written, the instants they were."""
+    zone = str(stated.get(_CLOCK) or "UTC")
+    told = []
+    for name, taken in found.parameters.items():
+        value = values[name]
+        if taken.kind == "timestamptz" and stated.get(name) is not None:
+            value = f"{stated[name]} ({written(value, zone)})"
+        told.append(Filter(name, None if value is None else str(value)))
+    return tuple(told)
 
 
 def _parameters(parts: Mapping[str, SqlObject]) -> dict[str, Parameter]:

@@ -40,6 +40,15 @@ def instant_of(text: str, now: datetime, zone: str = "UTC", *, is_end: bool = Fa
         raise UsageError(f"{text!r} is no instant: write {hint}") from error
 
 
+def written(instant: datetime, zone: str = "UTC") -> str:
+    """The instant on the clock of a zone, to the second, with the zone's name; on UTC's where that cannot be told."""
+    try:
+        local = instant.astimezone(_zone(zone))
+    except (UsageError, OverflowError):  # no tzdata; or an end of the calendar, which is in no year there
+        local, zone = instant.astimezone(UTC), "UTC"
+    return f"{local.replace(tzinfo=None).isoformat(' ', 'seconds')} {zone}"
+
+
 def _zone(name: str) -> tzinfo:
     if name == "UTC":  # needs no data of the system's
         return UTC

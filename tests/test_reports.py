@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from etl.reports import definitions, report_rows, run_report
+from etl.reports import Filter, definitions, report_rows, run_report
 from tests.authored import Claude, call, codex, text, usage
 from tests.loading import load_home
 from tests.test_cli import run
@@ -142,6 +142,27 @@ def test_filters_leave_out_what_was_not_asked_for(db: str) -> None:
         *(("Bash", 3), ("AskUserQuestion", 1))
     ]
     assert part(db, "latency", "tools", "tool", "calls", since="2026-05-05", until="2026-05-04") == []
+
+
+def test_a_report_says_what_it_was_made_with(db: str) -> None:
+    told = run_report(db, "latency", NOW, provider="codex", since="2d", until="2026-05-05", tz="Europe/Berlin").filters
+    assert told == (  # NOW is 2026-05-06 00:00 UTC, Berlin two hours ahead; the 5th ends where the 6th begins
+        Filter("provider", "codex"),
+        Filter("project", None),
+        Filter("since", "2d (2026-05-04 02:00:00 Europe/Berlin)"),
+        Filter("until", "2026-05-05 (2026-05-06 00:00:00 Europe/Berlin)"),
+        Filter("tz", "Europe/Berlin"),
+        Filter("calls", "20"),
+    )
+
+
+def test_one_part_of_a_report_is_a_report_of_that_part(db: str) -> None:
+    for wanted, title in (("hours", "By hour of the day"), ("rows", "")):
+        found = run_report(db, "latency", NOW, wanted)
+        (only,) = found.parts
+        assert (only.name, only.title, found.heading) == (wanted, title, run_report(db, "latency", NOW).heading)
+        assert only.table == report_rows(db, "latency", NOW, wanted)
+        assert only.about
 
 
 def test_tools_are_told_by_how_their_calls_ended(db: str) -> None:

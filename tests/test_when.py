@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from etl.errors import UsageError
-from etl.when import instant_of
+from etl.when import instant_of, written
 
 #: Berlin is two hours ahead; its clock goes back in the night of 2026-10-25.
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
@@ -49,3 +49,16 @@ def test_what_is_no_instant_says_how_one_is_written(text: str) -> None:
 def test_a_zone_nobody_knows_is_named() -> None:
     with pytest.raises(UsageError, match="no time zone 'Mars/Olympus'"):
         instant_of("today", NOW, "Mars/Olympus")
+
+
+@pytest.mark.parametrize(
+    ("instant", "zone", "expected"),
+    [
+        ("2026-05-04T22:30", "UTC", "2026-05-04 22:30:00 UTC"),
+        ("2026-05-04T22:30:09.999", BERLIN, "2026-05-05 00:30:09 Europe/Berlin"),
+        ("0001-01-01", "America/New_York", "0001-01-01 00:00:00 UTC"),  # it is the year 0 there
+        ("2026-05-04T22:30", "Mars/Olympus", "2026-05-04 22:30:00 UTC"),
+    ],
+)
+def test_an_instant_is_written_on_the_clock_that_was_asked_for(instant: str, zone: str, expected: str) -> None:
+    assert written(datetime.fromisoformat(instant).replace(tzinfo=UTC), zone) == expected
