@@ -22,7 +22,7 @@ from tests.loading import FIXTURES, join_trees, load_home
 from tests.pages import blocks, page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -38,7 +38,7 @@ FEW: Final = {
 NOW: Final = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-def load(folder: Path, cases: dict[str, Sequence[str]]) -> Path:
+def load(folder: Path, cases: Mapping[str, Sequence[str]]) -> Path:
     home, db = folder / "home", folder / "s.duckdb"
     for path in (path for path in (FIXTURES / "demo").rglob("*") if path.is_file()):
         target = home / path.relative_to(FIXTURES / "demo")
